@@ -1,19 +1,71 @@
 //! The agent's file.
 
 use segue_proto::Duration;
-use segue_proto::ilnp::{Config as Shim, Identifiers, Trigger};
-use serde::Deserialize;
+use segue_proto::ilnp::{Config as Ilnp, Identifiers, Trigger};
+use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
+use segue_wire::ilnp::Nid;
+use serde::{Deserialize, Deserializer, de};
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
-/// The file: what concerns the machine, and a table for each role.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What a file says: what concerns the machine, and what the agent is there.
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The machine.
     pub agent: Machine,
-    /// The host's side of ILNPv6: the keys of [`segue_proto::ilnp::Config`], where `detect_silence` is on unless the file says
-    /// otherwise, and `trigger` is the agent's.
-    pub ilnp: Shim,
+    /// What the agent is.
+    pub role: RoleConfig,
+}
+
+/// What the agent is: a table of the file for each. The keys are those of scenarios, without what the agent does by itself.
+#[derive(Clone, Debug)]
+pub enum RoleConfig {
+    /// `[ilnp]`: a host that speaks ILNPv6. `detect_silence` is on unless the file says otherwise.
+    Ilnp(Box<Ilnp>),
+    /// `[mobile-node]`: a mobile node of Mobile IPv6. `detect_silence` is on unless the file says otherwise.
+    MobileNode(Box<MobileNodeConfig>),
+    /// `[home-agent]` and `[correspondent]`, one of them or both: a machine that stays.
+    Fixed {
+        /// The home agent. Nobody but it has addresses of the home network: it looks for no duplicates unless the file says so.
+        home_agent: Option<Box<HomeAgentConfig>>,
+        /// The correspondent. Without an address, it is one at every global address of the kernel's on its interfaces.
+        correspondent: Option<Box<CorrespondentConfig>>,
+    },
+}
+
+/// The file as it stands.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Whole {
+    agent: Machine,
+    ilnp: Option<Box<Ilnp>>,
+    mobile_node: Option<Box<MobileNodeConfig>>,
+    home_agent: Option<Box<HomeAgentConfig>>,
+    correspondent: Option<Box<CorrespondentConfig>>,
+}
+
+/// Destinations that are reached from the home address: a prefix, as `"2001:db8::/32"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefix {
+    /// Its address, with zeros behind its bits.
+    pub address: Ipv6Addr,
+    /// Its bits.
+    pub length: u8,
+}
+
+impl<'de> Deserialize<'de> for Prefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || de::Error::custom(format!("`{text}`: expected a prefix such as \"2001:db8::/32\""));
+        let (address, length) = text.split_once('/').ok_or_else(wrong)?;
+        let address: Ipv6Addr = address.parse().map_err(|_| wrong())?;
+        let length: u8 = length.parse().map_err(|_| wrong())?;
+        let behind = u128::MAX.checked_shr(length.into()).unwrap_or_default();
+        if length > 128 || address.to_bits() & behind != 0 {
+            return Err(wrong());
+        }
+        Ok(Self { address, length })
+    }
 }
 
 /// What the agent uses of the machine, and when it moves.
@@ -23,7 +75,7 @@ pub struct Machine {
     /// Ethernet interfaces (Wi-Fi included) by name, the one to use first where there is a choice. One that is not there yet is
     /// waited for.
     pub interfaces: Vec<String>,
-    /// TUN device that carries the identity.
+    /// TUN device that carries the identity or the home address, or what a home agent or correspondent has the kernel hand over.
     #[serde(default = "device")]
     pub device: String,
     /// Control socket. Who may write to it may use it: it is made for its owner alone.
@@ -36,6 +88,20 @@ pub struct Machine {
     /// For how long a better interface must have been usable before it is moved to.
     #[serde(default = "hold_down")]
     pub hold_down: Duration,
+    /// The mobile node's: interface identifier of its care-of addresses, as `"2aa:0:0:1"`; that of the home address if there is
+    /// none.
+    #[serde(default, deserialize_with = "identifier")]
+    pub identifier: Option<Nid>,
+    /// The mobile node's: where applications that do not say where they call from call from the home address. All the world if
+    /// there is none.
+    #[serde(default)]
+    pub destinations: Option<Vec<Prefix>>,
+}
+
+fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nid>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = || de::Error::custom(format!("`{text}`: expected an identifier such as \"2aa:0:0:1\""));
+    text.parse().map(Some).map_err(|_| wrong())
 }
 
 fn device() -> String {
@@ -65,14 +131,29 @@ impl Config {
     /// # Errors
     /// One line that names the key and what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut config: Self = toml::from_str(text).map_err(|error| of_toml(text, &error))?;
-        config.check()?;
-        config.ilnp.trigger = Trigger::Lost;
-        // a machine is in networks that nobody has tried
+        let whole: Whole = toml::from_str(text).map_err(|error| of_toml(text, &error))?;
         let given: toml::Table = toml::from_str(text).map_err(|error| of_toml(text, &error))?;
-        let of_shim = given.get("ilnp").and_then(toml::Value::as_table);
-        config.ilnp.detect_silence |= of_shim.is_some_and(|keys| !keys.contains_key("detect_silence"));
+        let says = |table: &str, key: &str| {
+            let keys = given.get(table).and_then(toml::Value::as_table);
+            keys.is_some_and(|keys| keys.contains_key(key))
+        };
+        let role = whole.role(&says)?;
+        let config = Self {
+            agent: whole.agent,
+            role,
+        };
+        config.check()?;
         Ok(config)
+    }
+
+    /// Whether the file has a key in it, which others are not to read.
+    #[must_use]
+    pub fn has_secret(&self) -> bool {
+        match &self.role {
+            RoleConfig::Ilnp(_) => false,
+            RoleConfig::MobileNode(_) => true,
+            RoleConfig::Fixed { home_agent, .. } => home_agent.is_some(),
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -103,19 +184,108 @@ impl Config {
                 ));
             }
         }
-        self.ilnp.check().map_err(|message| format!("ilnp.{message}"))?;
-        if self.ilnp.trigger != Trigger::default() {
-            return Err(
-                "ilnp.trigger: expected none: agent.interfaces and agent.hold_down say when to move"
-                    .to_owned(),
-            );
+        let moves = matches!(self.role, RoleConfig::MobileNode(_));
+        let of_mobile_node = [
+            ("identifier", self.agent.identifier.is_some()),
+            ("destinations", self.agent.destinations.is_some()),
+        ];
+        if let Some((key, _)) = of_mobile_node.iter().find(|(_, given)| *given && !moves) {
+            return Err(format!("agent.{key}: expected only beside [mobile-node]"));
         }
-        if self.ilnp.identifiers != Identifiers::Stable {
-            return Err("ilnp.identifiers: expected \"stable\": the agent has no ephemeral ones".to_owned());
+        if self.agent.identifier == Some(Nid(0)) {
+            return Err("agent.identifier: expected one that is not zero".to_owned());
         }
         Ok(())
     }
 }
+
+impl Whole {
+    /// What the agent is, by the tables that there are. `says` tells whether the file says something of a key of a table.
+    fn role(&self, says: &impl Fn(&str, &str) -> bool) -> Result<RoleConfig, String> {
+        let tables = [
+            ("ilnp", self.ilnp.is_some()),
+            ("mobile-node", self.mobile_node.is_some()),
+            ("home-agent", self.home_agent.is_some()),
+            ("correspondent", self.correspondent.is_some()),
+        ];
+        let there: Vec<&str> = tables.iter().filter(|t| t.1).map(|t| t.0).collect();
+        if there.len() > 1 && (self.ilnp.is_some() || self.mobile_node.is_some()) {
+            let reason = if self.mobile_node.is_some() && self.correspondent.is_some() {
+                ": a mobile node is a correspondent too, by mobile-node.correspondent"
+            } else {
+                ""
+            };
+            return Err(format!(
+                "[{}] beside [{}]: expected one of [ilnp] and [mobile-node] alone, or [home-agent] and [correspondent]{reason}",
+                there[1], there[0]
+            ));
+        }
+        if let Some(ilnp) = &self.ilnp {
+            let mut ilnp = ilnp.clone();
+            ilnp.check().map_err(|message| format!("ilnp.{message}"))?;
+            if ilnp.trigger != Trigger::default() {
+                return Err(
+                    "ilnp.trigger: expected none: agent.interfaces and agent.hold_down say when to move"
+                        .to_owned(),
+                );
+            }
+            if ilnp.identifiers != Identifiers::Stable {
+                return Err(
+                    "ilnp.identifiers: expected \"stable\": the agent has no ephemeral ones".to_owned(),
+                );
+            }
+            ilnp.trigger = Trigger::Lost;
+            // a machine is in networks that nobody has tried
+            ilnp.detect_silence |= !says("ilnp", "detect_silence");
+            return Ok(RoleConfig::Ilnp(ilnp));
+        }
+        if let Some(node) = &self.mobile_node {
+            let mut node = node.clone();
+            node.check().map_err(|message| format!("mobile-node.{message}"))?;
+            if let Some(key) = OF_THE_AGENT.iter().find(|key| says("mobile-node", key)) {
+                return Err(format!(
+                    "mobile-node.{key}: expected none: agent.interfaces and agent.hold_down say when to move"
+                ));
+            }
+            node.detect_silence |= !says("mobile-node", "detect_silence");
+            return Ok(RoleConfig::MobileNode(node));
+        }
+        let mut home_agent = self.home_agent.clone();
+        if let Some(agent) = &mut home_agent {
+            agent.check().map_err(|message| format!("home-agent.{message}"))?;
+            if !says("home-agent", "duplicate_address_detection") {
+                agent.duplicate_address_detection = Duration::ZERO;
+            }
+        }
+        if let Some(correspondent) = &self.correspondent {
+            let mut checked = correspondent.clone();
+            if checked.address.is_unspecified() {
+                // whatever address it will be
+                checked.address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+            }
+            checked
+                .check()
+                .map_err(|message| format!("correspondent.{message}"))?;
+        } else if home_agent.is_none() {
+            return Err(
+                "expected a table for a role: [ilnp], [mobile-node], [home-agent] or [correspondent]"
+                    .to_owned(),
+            );
+        }
+        Ok(RoleConfig::Fixed {
+            home_agent,
+            correspondent: self.correspondent.clone(),
+        })
+    }
+}
+
+/// Keys of a mobile node that the agent sets by itself.
+const OF_THE_AGENT: [&str; 4] = [
+    "handoff",
+    "lost_advertisements",
+    "advertisement_interval",
+    "interface_preference",
+];
 
 /// What the parser has to say, in one line with the place.
 fn of_toml(text: &str, error: &toml::de::Error) -> String {
@@ -134,16 +304,114 @@ mod tests {
 
     const LEAST: &str = "[agent]\ninterfaces = [\"eth0\", \"wlan0\"]\n[ilnp]\nnid = \"0:0:0:1\"\n";
 
+    const HOME: &str = "home_address = \"2001:db8:f::7\"\nhome_agent = \"2001:db8:f::a\"\n\
+        security = { spi = 256, key = \"0123456789abcdef\" }\n";
+
+    fn mobile(agent: &str, more: &str) -> Result<Config, String> {
+        Config::parse(&format!(
+            "[agent]\ninterfaces = [\"eth0\"]\n{agent}\n[mobile-node]\n{HOME}{more}\n"
+        ))
+    }
+
+    fn fixed(tables: &str) -> Result<Config, String> {
+        Config::parse(&format!("[agent]\ninterfaces = [\"eth0\"]\n{tables}\n"))
+    }
+
     #[test]
     fn the_least_that_a_file_must_say() {
-        let config = Config::parse(LEAST).unwrap();
-        assert_eq!(config.agent.device, "segue0");
-        assert_eq!(config.agent.hold_down, Duration::from_secs(2));
+        let ilnp = |text: &str| match Config::parse(text).unwrap() {
+            Config {
+                agent,
+                role: RoleConfig::Ilnp(ilnp),
+            } => (agent, ilnp),
+            other => panic!("{other:?}"),
+        };
+        let (agent, shim) = ilnp(LEAST);
+        assert_eq!(agent.device, "segue0");
+        assert_eq!(agent.hold_down, Duration::from_secs(2));
         // the agent decides when it moves
-        assert_eq!(config.ilnp.trigger, Trigger::Lost);
-        assert!(config.ilnp.detect_silence);
-        let off = Config::parse(&format!("{LEAST}detect_silence = false\n")).unwrap();
-        assert!(!off.ilnp.detect_silence);
+        assert_eq!(shim.trigger, Trigger::Lost);
+        assert!(shim.detect_silence);
+        let (_, off) = ilnp(&format!("{LEAST}detect_silence = false\n"));
+        assert!(!off.detect_silence);
+    }
+
+    #[test]
+    fn a_mobile_node_has_a_key_and_destinations() {
+        let config = mobile(
+            "identifier = \"2aa:0:0:7\"\ndestinations = [\"2001:db8::/32\", \"::/0\"]",
+            "",
+        )
+        .unwrap();
+        assert!(config.has_secret());
+        assert_eq!(config.agent.identifier, Some(Nid(0x02aa_0000_0000_0007)));
+        let lengths = config.agent.destinations.unwrap();
+        assert_eq!(lengths.iter().map(|p| p.length).collect::<Vec<_>>(), [32, 0]);
+        assert!(matches!(config.role, RoleConfig::MobileNode(node) if node.detect_silence));
+        let said = |agent: &str, more: &str| mobile(agent, more).unwrap_err();
+        assert!(said("", "handoff = \"on-new-router\"").starts_with("mobile-node.handoff: expected none"));
+        assert!(
+            said("", "lost_advertisements = 2").starts_with("mobile-node.lost_advertisements: expected none")
+        );
+        assert!(
+            said("destinations = [\"2001:db8::1/32\"]", "").contains("`2001:db8::1/32`: expected a prefix")
+        );
+        assert!(said("destinations = [\"::/129\"]", "").contains("`::/129`: expected a prefix"));
+        assert!(said("identifier = \"seven\"", "").contains("`seven`: expected an identifier"));
+        assert!(said("identifier = \"0:0:0:0\"", "").starts_with("agent.identifier: expected one"));
+        let short = fixed(&format!("[mobile-node]\n{}", HOME.replace("9abcdef", "")));
+        assert_eq!(
+            short.unwrap_err(),
+            "mobile-node.key: expected 16 bytes or more (RFC 4285)"
+        );
+    }
+
+    #[test]
+    fn a_machine_that_stays_is_one_or_both() {
+        const AGENT: &str = "[home-agent]\naddress = \"2001:db8:f::a\"\n";
+        let config = fixed(AGENT).unwrap();
+        assert!(config.has_secret());
+        let RoleConfig::Fixed {
+            home_agent: Some(agent),
+            correspondent: None,
+        } = config.role
+        else {
+            panic!("a home agent alone")
+        };
+        assert!(agent.duplicate_address_detection.is_zero());
+        let config = fixed(&format!(
+            "{AGENT}duplicate_address_detection = \"1 s\"\n[correspondent]"
+        ))
+        .unwrap();
+        assert!(matches!(
+            config.role,
+            RoleConfig::Fixed { home_agent: Some(agent), correspondent: Some(_) }
+                if agent.duplicate_address_detection == Duration::from_secs(1)
+        ));
+        assert!(!fixed("[correspondent]").unwrap().has_secret());
+        let said = |tables: &str| fixed(tables).unwrap_err();
+        assert!(said("").starts_with("expected a table for a role"));
+        assert!(said("[home-agent]").starts_with("home-agent.address = ::: expected a routable"));
+        assert!(said("[correspondent]\nmax_lifetime = \"1 h\"").starts_with("correspondent.max_lifetime"));
+        assert!(said("[correspondent]\nlifetime = 1").starts_with("line 4: unknown field `lifetime`"));
+        let both = said(&format!("[mobile-node]\n{HOME}[correspondent]\n"));
+        assert!(
+            both.starts_with("[correspondent] beside [mobile-node]: expected one of"),
+            "{both}"
+        );
+        assert!(both.ends_with("by mobile-node.correspondent"), "{both}");
+        let both = said(&format!("[ilnp]\nnid = \"0:0:0:1\"\n{AGENT}"));
+        assert!(
+            both.starts_with("[home-agent] beside [ilnp]: expected one of"),
+            "{both}"
+        );
+        let alone = Config::parse(&format!(
+            "[agent]\ninterfaces = [\"eth0\"]\ndestinations = []\n{AGENT}"
+        ));
+        assert_eq!(
+            alone.unwrap_err(),
+            "agent.destinations: expected only beside [mobile-node]"
+        );
     }
 
     #[test]

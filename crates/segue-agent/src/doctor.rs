@@ -2,7 +2,7 @@
 
 use crate::kernel::{Guard, NextHops};
 use nix::sched::{CloneFlags, unshare};
-use segue_live::{PacketSocket, SuperTun, Takes};
+use segue_live::{PacketSocket, Select, SuperTun, Takes};
 use std::io::{self, Write as _};
 
 /// Tries everything, and says a line of each. 1 if something is missing.
@@ -30,10 +30,10 @@ pub(crate) fn look() -> anyhow::Result<u8> {
     let remedy = "expected CAP_NET_RAW and a kernel with CONFIG_PACKET";
     say(
         "packet sockets that see an identifier alone",
-        PacketSocket::open("lo", Takes::Identifier(1)).map(drop),
+        PacketSocket::open("lo", Takes::Selected(&[Select::Identifier(1)])).map(drop),
         remedy,
     )?;
-    let guard = Guard::new("segue-try", 1).and_then(|mut guard| guard.watch("lo"));
+    let guard = Guard::new("segue-try").and_then(|mut guard| guard.watch("lo", &[Select::Identifier(1)]));
     let remedy = "expected nftables with filters at ingress and tables with an owner (Linux 5.12, CONFIG_NF_TABLES_NETDEV)";
     say("filters at ingress that go with the agent", guard, remedy)?;
     let remedy = "expected IPv6 and rtnetlink";

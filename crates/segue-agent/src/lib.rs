@@ -1,10 +1,10 @@
-//! ILNPv6 under the applications of a machine that goes on being what it is: the parts of `segue-agent` that do no I/O.
+//! ILNPv6 or Mobile IPv6 under the applications of a machine that goes on being what it is: the parts of `segue-agent` that do no I/O.
 //!
 //! ```text
 //!   applications, the kernel's TCP and UDP        identity <-> identity
 //!   TUN device                                    kernel/ : what is set up on the machine
 //!   ------------------------------------------------------------------------------------
-//!   Stack       the shim between the device and the interfaces
+//!   Stack       the role between the device and the interfaces: a shim, or what a machine that stays does (Fixed)
 //!   Locators    which addresses the agent has beside the kernel's own, and which of them can be used
 //!   Moves       which interface is used, and when that changes
 //!   ------------------------------------------------------------------------------------
@@ -14,6 +14,8 @@
 //! Each is handed what happened and the time, and says what is to be done. `run` joins them with the kernel.
 
 pub mod config;
+pub mod fixed;
 pub mod locators;
 pub mod moves;
+mod packets;
 pub mod stack;

@@ -50,35 +50,70 @@ enum Told {
     Deprecated,
 }
 
+/// The networks that the agent has an address in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Networks {
+    /// All of them.
+    All,
+    /// All but this one.
+    Except(Locator),
+    /// This one alone.
+    Only(Locator),
+    /// None.
+    None,
+}
+
+impl Networks {
+    fn contain(self, locator: Locator) -> bool {
+        match self {
+            Self::All => true,
+            Self::Except(other) => locator != other,
+            Self::Only(one) => locator == one,
+            Self::None => false,
+        }
+    }
+}
+
 /// The locators of all interfaces.
 #[derive(Debug)]
 pub struct Locators {
     nid: Nid,
+    networks: Networks,
     interfaces: Vec<BTreeMap<Locator, Told>>,
 }
 
 impl Locators {
     /// Of so many interfaces, none of which has one.
     #[must_use]
-    pub fn new(nid: Nid, interfaces: usize) -> Self {
+    pub fn new(nid: Nid, networks: Networks, interfaces: usize) -> Self {
         Self {
             nid,
+            networks,
             interfaces: vec![BTreeMap::new(); interfaces],
         }
+    }
+
+    /// The identifier of the agent's addresses.
+    #[must_use]
+    pub const fn identifier(&self) -> Nid {
+        self.nid
     }
 
     /// Whether an address is the agent's: the kernel's own have another identifier, and the prefix of their link.
     #[must_use]
     pub fn is_own(&self, address: Ipv6Addr, prefix_length: u8) -> bool {
-        Nid::of(address) == self.nid && prefix_length == 128
+        self.would_be_ours(address) && prefix_length == 128
     }
 
     /// An address that somebody has given this machine with the agent's identifier: what comes for it would be the agent's.
     #[must_use]
     pub fn clash(&self, held: &[Held]) -> Option<Held> {
-        let of_others =
-            |h: &&Held| Nid::of(h.address) == self.nid && !self.is_own(h.address, h.prefix_length);
+        let of_others = |h: &&Held| self.would_be_ours(h.address) && !self.is_own(h.address, h.prefix_length);
         held.iter().find(of_others).copied()
+    }
+
+    fn would_be_ours(&self, address: Ipv6Addr) -> bool {
+        Nid::of(address) == self.nid && self.networks.contain(Locator::of(address))
     }
 
     /// All addresses that the kernel is to hold.
@@ -101,12 +136,14 @@ impl Locators {
     pub fn reconcile(&mut self, held: &[Held], up: &[bool]) -> Vec<Change> {
         let mut changes = Vec::new();
         for (number, known) in self.interfaces.iter_mut().enumerate() {
+            let (nid, networks) = (self.nid, self.networks);
             let own = held.iter().filter(|h| h.interface == number);
             // a network is deprecated if all addresses there are
             let mut bases: BTreeMap<Locator, bool> = BTreeMap::new();
-            for h in own.clone().filter(|h| Nid::of(h.address) != self.nid) {
+            for h in own.clone().filter(|h| Nid::of(h.address) != nid) {
                 let locator = Locator::of(h.address);
-                if h.global && h.prefix_length == LOCATOR_LEN && locator.is_routable() {
+                let counts = h.global && h.prefix_length == LOCATOR_LEN && networks.contain(locator);
+                if counts && locator.is_routable() {
                     *bases.entry(locator).or_insert(true) &= h.deprecated;
                 }
             }
@@ -194,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_network_of_the_kernels_is_a_locator_once_the_kernel_holds_our_address() {
-        let mut locators = Locators::new(NID, 1);
+        let mut locators = Locators::new(NID, Networks::All, 1);
         assert_eq!(
             locators.reconcile(&[kernels()], &[true]),
             [Change::Add(address())]
@@ -223,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_interface_without_a_carrier_keeps_its_addresses_and_cannot_be_used() {
-        let mut locators = Locators::new(NID, 1);
+        let mut locators = Locators::new(NID, Networks::All, 1);
         let both = [kernels(), ours()];
         locators.reconcile(&both, &[true]);
         assert_eq!(
@@ -241,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_prefix_that_its_router_deprecates_is_told_and_told_when_it_is_back() {
-        let mut locators = Locators::new(NID, 1);
+        let mut locators = Locators::new(NID, Networks::All, 1);
         let old = Held {
             deprecated: true,
             ..kernels()
@@ -269,8 +306,35 @@ mod tests {
     }
 
     #[test]
+    fn a_home_agent_has_its_address_in_its_network_alone_and_a_mobile_node_none_at_home() {
+        const AWAY: Locator = Locator(0x2001_0db8_0000_0002);
+        let both = [kernels(), held(AWAY, 7, 64)];
+        let added = |networks| {
+            let mut locators = Locators::new(NID, networks, 1);
+            let changes = locators.reconcile(&both, &[true]);
+            let added = changes.into_iter().map(|c| match c {
+                Change::Add(local) => Locator::of(local.address),
+                other => panic!("{other:?}"),
+            });
+            added.collect::<Vec<_>>()
+        };
+        assert_eq!(added(Networks::Only(HOME)), [HOME]);
+        assert_eq!(added(Networks::Except(HOME)), [AWAY]);
+        assert_eq!(added(Networks::None), []);
+        // what others have elsewhere is theirs
+        let locators = Locators::new(NID, Networks::Only(HOME), 1);
+        let others = held(AWAY, NID.0, 64);
+        assert_eq!(locators.clash(&[others]), None);
+        assert!(!locators.is_own(others.address, 128));
+        assert_eq!(
+            locators.clash(&[held(HOME, NID.0, 64)]),
+            Some(held(HOME, NID.0, 64))
+        );
+    }
+
+    #[test]
     fn what_is_no_locator_is_left_alone() {
-        let mut locators = Locators::new(NID, 2);
+        let mut locators = Locators::new(NID, Networks::All, 2);
         let link_local = Held {
             global: false,
             ..held(Locator(0xfe80 << 48), 7, 64)
@@ -298,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_identifier_is_nobody_elses_on_this_machine() {
-        let locators = Locators::new(NID, 1);
+        let locators = Locators::new(NID, Networks::All, 1);
         assert_eq!(locators.clash(&[kernels(), ours()]), None);
         let others = held(HOME, NID.0, 64);
         assert_eq!(locators.clash(&[kernels(), others]), Some(others));

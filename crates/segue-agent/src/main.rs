@@ -1,4 +1,4 @@
-//! `segue-agent`: ILNPv6 under the applications of this machine.
+//! `segue-agent`: ILNPv6 or Mobile IPv6 under the applications of this machine.
 //!
 //! Exit status: 0 done, 1 it failed, 2 wrong input or not permitted.
 #![cfg_attr(not(target_os = "linux"), allow(unused))]
@@ -13,6 +13,8 @@ mod kernel;
 mod options;
 #[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
+mod role;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]

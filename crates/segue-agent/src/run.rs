@@ -3,10 +3,12 @@
 
 use crate::control::{Control, Request, Response};
 use crate::kernel::{
-    Guard, NextHops, Port, Requests, VALID_FOR, add, mtu_of, name_device, offload_of, remove,
+    Guard, NextHops, Port, Requests, Routed, Rules, Table, VALID_FOR, add, add_route, mtu_of, offload_of,
+    remove, remove_route, set_up_device,
 };
 use crate::privileges;
-use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, SessionStatus, Status};
+use crate::role::{Setup, Shown, selected, show, state_of_address};
+use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, Status};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use nix::errno::Errno;
@@ -19,20 +21,20 @@ use segue_agent::config::Config;
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
 use segue_agent::stack::Stack;
-use segue_live::{AddressWatch, CarrierWatch, Clock, HostAddress, Offload, OsSecrets, SuperTun};
+use segue_live::{AddressWatch, CarrierWatch, Clock, HostAddress, Offload, Select, SuperTun};
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
-use segue_proto::ilnp::{Ilnp, LocatorState, Mode};
-use segue_proto::shim::{Shim as _, ShimEvent};
+use segue_proto::shim::ShimEvent;
 use segue_proto::{Duration, Instant, InterfaceId};
-use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp::Locator;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tracing::{debug, info, warn};
 
@@ -48,6 +50,8 @@ const REMEMBERED: usize = 16;
 const USUAL_MTU: u32 = 1500;
 /// RFC 8200 section 5.
 const LEAST_MTU: u32 = 1280;
+/// Others may read or write a file.
+const OF_OTHERS: u32 = 0o006;
 /// A file has no more than this.
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -76,7 +80,8 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     let control = Control::open(&socket)?;
     let running = Running::begin(config)?;
     privileges::drop_to(user.as_ref(), &socket)?;
-    info!(identity = %running.stack.identity(), device = running.device, "ready");
+    let identity = running.stack.identity().map(tracing::field::display);
+    info!(role = running.role, identity, device = running.device, "ready");
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     running.carry(control, &signals)
@@ -87,11 +92,23 @@ fn read(file: &Path) -> anyhow::Result<Config> {
     let mut text = String::new();
     #[expect(clippy::disallowed_methods, reason = "the agent reads its file")]
     let opened = File::open(file).with_context(|| shown.to_string())?;
+    let mode = opened
+        .metadata()
+        .with_context(|| shown.to_string())?
+        .permissions()
+        .mode();
     opened
         .take(LONGEST_FILE)
         .read_to_string(&mut text)
         .with_context(|| shown.to_string())?;
-    Config::parse(&text).map_err(|message| anyhow!("{shown}: {message}"))
+    let config = Config::parse(&text).map_err(|message| anyhow!("{shown}: {message}"))?;
+    if config.has_secret() && mode & OF_OTHERS != 0 {
+        bail!(
+            "{shown}: has a key and mode {:04o}: expected a file that others cannot read, as after chmod o-rwx",
+            mode & 0o7777
+        );
+    }
+    Ok(config)
 }
 
 /// An interface of the list.
@@ -106,20 +123,27 @@ struct Slot {
 struct Running {
     clock: Clock,
     begun: Instant,
+    role: &'static str,
     device: String,
     tun: SuperTun,
     stack: Stack,
     locators: Locators,
     moves: Moves,
     slots: Vec<Slot>,
-    identifier: u64,
+    /// Which packets that arrive are the agent's.
+    selected: Vec<Select>,
     guard: Guard,
     addresses: AddressWatch,
     carriers: CarrierWatch,
     /// Interfaces of the machine by number: up and with a carrier, or not.
     carrier: BTreeMap<u32, bool>,
     hops: NextHops,
+    routed: Routed,
     requests: Requests,
+    /// Of routing, while the agent runs.
+    _rules: Option<Rules>,
+    /// Addresses packets to which the kernel sends to the device.
+    bound: BTreeSet<Ipv6Addr>,
     refresh_at: Instant,
     retry_at: Option<Instant>,
     handovers: VecDeque<HandoverStatus>,
@@ -132,22 +156,21 @@ impl Running {
     fn begin(config: Config) -> anyhow::Result<Self> {
         let clock = Clock::new();
         let now = clock.now();
-        let (machine, shim) = (config.agent, config.ilnp);
-        let nid = shim.nid;
-        let prefix = shim.identity_prefix.address(Nid(0));
-        let secrets = OsSecrets::new().context("randomness of the operating system")?;
-        let overhead = Ilnp::new(shim.clone(), Box::new(OsSecrets::new()?))
-            .map(|shim| shim.overhead(Ipv6Addr::UNSPECIFIED))
-            .map_err(|message| anyhow!("ilnp.{message}"))?;
-        let shim = Ilnp::new(shim, Box::new(secrets)).map_err(|message| anyhow!("ilnp.{message}"))?;
-        let stack = Stack::new(shim);
+        let machine = config.agent;
+        let Setup {
+            stack,
+            name,
+            locators,
+            identifier_key,
+            overhead,
+            routes,
+        } = Setup::new(&machine, config.role)?;
         let mut requests = Requests::new().context("rtnetlink")?;
         let addresses = AddressWatch::new().context("addresses of this machine")?;
-        let locators = Locators::new(nid, machine.interfaces.len());
         let held = held(&addresses, &machine.interfaces);
         if let Some(clash) = locators.clash(&held) {
             bail!(
-                "ilnp.nid: {} has the address {}/{} already: expected an identifier that no address of this machine has",
+                "{identifier_key}: {} has the address {}/{} already: expected an identifier that no address of this machine has",
                 machine.interfaces[clash.interface],
                 clash.address,
                 clash.prefix_length
@@ -170,9 +193,13 @@ impl Running {
         let mtu = mtus.min().unwrap_or(USUAL_MTU);
         let mtu = mtu.saturating_sub(overhead).max(LEAST_MTU);
         let device = if_nametoindex(machine.device.as_str())?;
-        name_device(&mut requests, device, stack.identity(), prefix, mtu)
+        set_up_device(&mut requests, device, stack.identity(), mtu)
             .with_context(|| format!("TUN device {}", machine.device))?;
-        let guard = Guard::new(&format!("segue-{}", machine.device), nid.0).context("nftables")?;
+        let rules = routes
+            .set_up(&mut requests, device)
+            .with_context(|| format!("routes to {}", machine.device))?;
+        let guard = Guard::new(&format!("segue-{}", machine.device)).context("nftables")?;
+        let selected = selected(stack.role(), locators.identifier());
         let slots = machine.interfaces.into_iter().map(|name| Slot {
             name,
             port: None,
@@ -182,19 +209,23 @@ impl Running {
         let mut running = Self {
             clock,
             begun: now,
+            role: name,
             device: machine.device,
             tun,
             stack,
             locators,
             moves: Moves::new(slots.len(), machine.hold_down),
             slots,
-            identifier: nid.0,
+            selected,
             guard,
             addresses,
             carriers: CarrierWatch::new(None).context("interfaces of this machine")?,
             carrier: BTreeMap::new(),
             hops: NextHops::new().context("routes and neighbours")?,
+            routed: Routed::open().context("raw socket")?,
             requests,
+            _rules: rules,
+            bound: BTreeSet::new(),
             refresh_at: now + REFRESH_EVERY,
             retry_at: None,
             handovers: VecDeque::new(),
@@ -305,6 +336,7 @@ impl Running {
         let held = held(&self.addresses, &names);
         let up: Vec<bool> = self.slots.iter().map(|slot| slot.up).collect();
         let now = self.clock.now();
+        self.take_own_addresses(now, &held);
         let mut events = Vec::new();
         for change in self.locators.reconcile(&held, &up) {
             match change {
@@ -336,11 +368,66 @@ impl Running {
         Ok(())
     }
 
+    /// The kernel's own addresses have changed, perhaps: what is the agent's of what arrives is another, then.
+    fn take_own_addresses(&mut self, now: Instant, held: &[Held]) {
+        let own = held
+            .iter()
+            .filter(|h| h.global && !self.locators.is_own(h.address, h.prefix_length));
+        let own: Vec<LocalAddress> = own
+            .map(|h| LocalAddress {
+                interface: InterfaceId(h.interface as u8),
+                address: h.address,
+            })
+            .collect();
+        self.stack.handle_own_addresses(now, &own);
+        let selected = selected(self.stack.role(), self.locators.identifier());
+        if selected == self.selected {
+            return;
+        }
+        self.selected = selected;
+        for slot in &mut self.slots {
+            let Some(port) = &slot.port else { continue };
+            // what is kept from the kernel is the agent's by then
+            let done = port
+                .select(&self.selected)
+                .and_then(|()| self.guard.watch(&slot.name, &self.selected));
+            if let Err(error) = done {
+                warn!(interface = slot.name, %error, "opened again");
+                slot.port = None;
+                self.retry_at = Some(now + RETRY_AFTER);
+            }
+        }
+    }
+
+    /// Home addresses are bound, or no longer: packets to them come here while they are.
+    fn take_bound(&mut self, bound: BTreeSet<Ipv6Addr>) {
+        let Ok(device) = if_nametoindex(self.device.as_str()) else {
+            return;
+        };
+        for address in self.bound.difference(&bound) {
+            if let Err(error) = remove_route(&mut self.requests, device, *address) {
+                warn!(%address, %error, "its route is left");
+            }
+        }
+        for address in bound.difference(&self.bound) {
+            if let Err(error) = add_route(&mut self.requests, Table::Main, device, *address, 128) {
+                warn!(%address, %error, "has no route");
+            }
+        }
+        self.bound = bound;
+    }
+
     /// Which interfaces can be used: those with a locator that lead on to the world, or those with a locator if none does. An address
     /// is there before its router is heard again.
     fn usable(&mut self) -> Vec<bool> {
         let with_locator: Vec<bool> = (0..self.slots.len())
-            .map(|n| self.locators.is_usable(n))
+            .map(|n| {
+                if self.stack.needs_address() {
+                    self.locators.is_usable(n)
+                } else {
+                    self.slots[n].up
+                }
+            })
             .collect();
         let hops = &mut self.hops;
         let leads = |(slot, usable): (&Slot, &bool)| {
@@ -361,8 +448,8 @@ impl Running {
         if slot.port.as_ref().map(Port::index) != index {
             slot.port = None;
             if index.is_some() {
-                self.guard.watch(&slot.name)?;
-                slot.port = Some(Port::open(&slot.name, self.identifier)?);
+                self.guard.watch(&slot.name, &self.selected)?;
+                slot.port = Some(Port::open(&slot.name, &self.selected)?);
                 info!(interface = slot.name, "opened");
             }
         }
@@ -450,6 +537,12 @@ impl Running {
             let sent = port.send(now, &packet, &mut self.hops, &mut self.head);
             sent.with_context(|| format!("interface {name}"))?;
         }
+        while let Some(packet) = self.stack.poll_routed() {
+            self.routed.send(&packet).context("raw socket")?;
+        }
+        if let Some(bound) = self.stack.take_bound() {
+            self.take_bound(bound);
+        }
         while let Some(event) = self.stack.poll_event() {
             self.note(now, event);
         }
@@ -504,12 +597,7 @@ impl Running {
 
     /// The shim leaves a network by itself if nothing gets through.
     fn follow(&mut self, now: Instant) {
-        let active = self
-            .stack
-            .shim()
-            .locators()
-            .find(|l| l.state == LocatorState::Active);
-        let Some(to) = active.map(|l| usize::from(l.interface.0)) else {
+        let Some(to) = self.stack.interface().map(|interface| usize::from(interface.0)) else {
             return;
         };
         if self.moves.in_use().is_some_and(|in_use| in_use != to) {
@@ -545,26 +633,17 @@ impl Running {
     }
 
     fn status(&self, now: Instant) -> Status {
-        let shim = self.stack.shim();
+        let role = self.stack.role();
         let interfaces = self.slots.iter().enumerate().map(|(number, slot)| {
-            let of_this = |interface: InterfaceId| usize::from(interface.0) == number;
-            let locators = self
+            let own = self
                 .locators
                 .wanted()
-                .filter(|l| of_this(l.interface))
-                .map(|local| {
-                    let known = shim
-                        .locators()
-                        .find(|l| of_this(l.interface) && l.locator == Locator::of(local.address));
-                    LocatorStatus {
-                        locator: Locator::of(local.address).to_string(),
-                        address: local.address,
-                        state: known.map_or_else(
-                            || "pending".to_owned(),
-                            |l| format!("{:?}", l.state).to_lowercase(),
-                        ),
-                    }
-                });
+                .filter(|l| usize::from(l.interface.0) == number);
+            let locators = own.map(|local| LocatorStatus {
+                locator: Locator::of(local.address).to_string(),
+                address: local.address,
+                state: state_of_address(role, number, local.address).unwrap_or_else(|| "pending".to_owned()),
+            });
             InterfaceStatus {
                 name: slot.name.clone(),
                 is_there: slot.port.is_some(),
@@ -572,23 +651,6 @@ impl Running {
                 in_use: self.moves.in_use() == Some(number),
                 locators: locators.collect(),
             }
-        });
-        let sessions = shim.correspondents().map(|peer| SessionStatus {
-            peer: peer.identity(),
-            mode: match peer.mode() {
-                Mode::Unresolved => "unresolved",
-                Mode::Probing => "probing",
-                Mode::Ilnp => "ilnp",
-                Mode::Plain { .. } => "plain",
-            }
-            .to_owned(),
-            called: peer.is_called(),
-            locators: peer
-                .locators()
-                .iter()
-                .filter(|l| !l.withdrawn)
-                .map(|l| l.locator.to_string())
-                .collect(),
         });
         let mut counters: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
         let mut count = |part: &str, name: &str, number: u64| {
@@ -599,23 +661,36 @@ impl Running {
                     .insert(name.to_owned(), number);
             }
         };
-        for (name, number) in shim.counters() {
-            count("ilnp", name, number);
+        for (part, counts) in self.stack.role_counters() {
+            for (name, number) in counts {
+                count(part, name, number);
+            }
         }
         for (name, number) in self.stack.counters().list() {
             count("packets", name, number);
         }
         count("packets", "refused_by_device", self.refused_by_device);
+        count("packets", "refused_by_routes", self.routed.refused());
         for slot in &self.slots {
             let refused = slot.port.as_ref().map_or(0, Port::refused);
             count("packets", &format!("refused_by_{}", slot.name), refused);
         }
+        let Shown {
+            sessions,
+            registration,
+            correspondents,
+            bindings,
+        } = show(role, now);
         Status {
+            role: self.role.to_owned(),
             identity: self.stack.identity(),
             device: self.device.clone(),
             running_s: now.since(self.begun).as_secs_f64(),
             interfaces: interfaces.collect(),
-            sessions: sessions.collect(),
+            sessions,
+            registration,
+            correspondents,
+            bindings,
             handovers: self.handovers.iter().cloned().collect(),
             counters,
         }

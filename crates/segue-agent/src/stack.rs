@@ -1,28 +1,60 @@
-//! The shim between the TUN device and the interfaces of a machine whose kernel keeps everything else.
+//! What the agent is, between the TUN device and the interfaces of a machine whose kernel keeps everything else.
 //!
 //! ```text
 //!   kernel's TCP     identity <-> identity
 //!   TUN device       handle_kernel() | poll_kernel()
 //!   ------------------------------------------------
-//!   shim
+//!   Role             a shim, or what a machine that stays does
 //!   ------------------------------------------------
-//!   interfaces       handle_wire() | poll_wire()
+//!   interfaces       handle_wire() | poll_wire(), poll_routed()
 //! ```
 //!
 //! Addresses, routers and neighbours are the kernel's business. Packets are carried in bytes, without understanding
-//! ([`Payload::Raw`]), as long as the kernel made them: up to 64 kB of TCP at once. The contract is that of every machine (see
-//! [`segue_proto::contract`]).
+//! ([`Payload::Raw`](segue_wire::Payload::Raw)), as long as the kernel made them: up to 64 kB of TCP at once. The contract is that
+//! of every machine (see [`segue_proto::contract`]).
 
+use crate::fixed::Fixed;
+use crate::packets::{ALL, cut_in_tunnels, understand};
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
-use segue_proto::contract::Transmit;
-use segue_proto::ilnp::Ilnp;
-use segue_proto::shim::{Inbound, Shim as _, ShimEvent};
+use segue_proto::contract::{LocalAddress, Transmit};
+use segue_proto::ilnp::{Ilnp, LocatorState};
+use segue_proto::mip6::MobileNode;
+use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
 use segue_wire::Packet;
 use segue_wire::raw::ChecksumState;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv6Addr;
+
+/// What the agent is.
+pub enum Role {
+    /// A host that speaks ILNPv6.
+    Ilnp(Box<Ilnp>),
+    /// A mobile node of Mobile IPv6.
+    MobileNode(Box<MobileNode>),
+    /// A machine that stays: home agent, correspondent, or both.
+    Fixed(Box<Fixed>),
+}
+
+impl Role {
+    /// The shim, of those that are under applications of this machine.
+    fn shim(&self) -> Option<&dyn Shim> {
+        match self {
+            Self::Ilnp(shim) => Some(&**shim),
+            Self::MobileNode(shim) => Some(&**shim),
+            Self::Fixed(_) => None,
+        }
+    }
+
+    fn shim_mut(&mut self) -> Result<&mut dyn Shim, &mut Fixed> {
+        match self {
+            Self::Ilnp(shim) => Ok(&mut **shim),
+            Self::MobileNode(shim) => Ok(&mut **shim),
+            Self::Fixed(fixed) => Err(fixed),
+        }
+    }
+}
 
 /// Packets, and those that went nowhere by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -60,9 +92,8 @@ impl StackCounters {
 }
 
 /// The machine.
-#[derive(Debug)]
 pub struct Stack {
-    shim: Ilnp,
+    role: Role,
     to_kernel: VecDeque<Packet>,
     to_wire: VecDeque<Transmit>,
     events: VecDeque<ShimEvent>,
@@ -70,11 +101,11 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// With a shim that has no locators yet.
+    /// With a role that has no addresses yet.
     #[must_use]
-    pub fn new(shim: Ilnp) -> Self {
+    pub fn new(role: Role) -> Self {
         Self {
-            shim,
+            role,
             to_kernel: VecDeque::new(),
             to_wire: VecDeque::new(),
             events: VecDeque::new(),
@@ -82,22 +113,51 @@ impl Stack {
         }
     }
 
-    /// The shim.
+    /// What applications of this machine are known by, if the agent gives them an address.
     #[must_use]
-    pub const fn shim(&self) -> &Ilnp {
-        &self.shim
+    pub fn identity(&self) -> Option<Ipv6Addr> {
+        self.role.shim().map(Shim::identity)
     }
 
-    /// The address that applications see.
+    /// What the agent is.
     #[must_use]
-    pub fn identity(&self) -> Ipv6Addr {
-        self.shim.identity()
+    pub const fn role(&self) -> &Role {
+        &self.role
     }
 
-    /// Packets counted.
+    /// Everything counted.
     #[must_use]
     pub const fn counters(&self) -> StackCounters {
         self.counters
+    }
+
+    /// Everything that the role has counted, by its parts.
+    #[must_use]
+    pub fn role_counters(&self) -> Vec<(&'static str, Vec<Count>)> {
+        match &self.role {
+            Role::Ilnp(shim) => vec![("ilnp", shim.counters())],
+            Role::MobileNode(shim) => vec![("mobile-node", shim.counters())],
+            Role::Fixed(fixed) => fixed.counters(),
+        }
+    }
+
+    /// Whether an interface can be used only where the agent has an address of its own.
+    #[must_use]
+    pub const fn needs_address(&self) -> bool {
+        !matches!(self.role, Role::Fixed(_))
+    }
+
+    /// The interface that the role uses.
+    #[must_use]
+    pub fn interface(&self) -> Option<InterfaceId> {
+        match &self.role {
+            Role::Ilnp(shim) => {
+                let active = shim.locators().find(|l| l.state == LocatorState::Active);
+                active.map(|l| l.interface)
+            }
+            Role::MobileNode(shim) => shim.interface(),
+            Role::Fixed(fixed) => fixed.uplink(),
+        }
     }
 
     /// Takes a packet that the kernel sent over the TUN device.
@@ -113,16 +173,23 @@ impl Stack {
             self.counters.malformed += 1;
             return;
         };
-        if packet.ip.source != self.shim.identity() || packet.ip.destination.is_multicast() {
+        let link_local = packet.ip.source.is_unicast_link_local() || packet.ip.source.is_unspecified();
+        let strange = self.identity().map_or(link_local, |own| packet.ip.source != own);
+        if strange || packet.ip.destination.is_multicast() {
             self.counters.not_from_identity += 1;
             return;
         }
-        let transmit = self.shim.outbound(now, packet);
-        self.send(transmit);
+        match self.role.shim_mut() {
+            Ok(shim) => {
+                let transmit = shim.outbound(now, packet);
+                self.send(transmit);
+            }
+            Err(fixed) => fixed.handle_kernel(now, packet),
+        }
         self.settle(now);
     }
 
-    /// Takes a packet for one of the agent's addresses that arrived over an interface.
+    /// Takes a packet that is the agent's and arrived over an interface.
     pub fn handle_wire(
         &mut self,
         now: Instant,
@@ -132,36 +199,64 @@ impl Stack {
         segment_size: Option<u16>,
     ) {
         self.counters.received += 1;
-        let Ok(packet) = Packet::parse_raw(bytes, checksum, segment_size) else {
+        let parsed = Packet::parse_raw(bytes, checksum, segment_size).and_then(|packet| match self.role {
+            Role::MobileNode(_) => understand(packet, ALL),
+            _ => Ok(packet),
+        });
+        let Ok(packet) = parsed else {
             self.counters.malformed += 1;
             return;
         };
-        if let Inbound::Up(packet) = self.shim.inbound(now, interface, packet) {
-            if packet.ip.destination == self.shim.identity() {
-                self.counters.to_kernel += 1;
-                self.to_kernel.push_back(packet);
-            } else {
-                self.counters.not_for_identity += 1;
+        match self.role.shim_mut() {
+            Ok(shim) => {
+                let (inbound, identity) = (shim.inbound(now, interface, packet), shim.identity());
+                if let Inbound::Up(packet) = inbound {
+                    if packet.ip.destination == identity {
+                        self.counters.to_kernel += 1;
+                        self.to_kernel.push_back(packet);
+                    } else {
+                        self.counters.not_for_identity += 1;
+                    }
+                }
             }
+            Err(fixed) => fixed.handle_wire(now, packet),
         }
         self.settle(now);
     }
 
-    /// A locator came, went, or is not to be used any more.
+    /// An address of the agent's came, went, or is not to be used any more.
     pub fn handle_address(&mut self, now: Instant, event: &AddressEvent) {
-        self.shim.handle_address(now, event);
+        // a machine that stays goes by what the kernel has for its own
+        if let Ok(shim) = self.role.shim_mut() {
+            shim.handle_address(now, event);
+        }
+        self.settle(now);
+    }
+
+    /// The global addresses that the kernel has for its own.
+    pub fn handle_own_addresses(&mut self, now: Instant, held: &[LocalAddress]) {
+        if let Role::Fixed(fixed) = &mut self.role {
+            fixed.handle_own_addresses(now, held);
+        }
         self.settle(now);
     }
 
     /// Another interface is to be used.
     pub fn prefer(&mut self, now: Instant, interface: InterfaceId) {
-        self.shim.prefer(now, interface);
+        match &mut self.role {
+            Role::Ilnp(shim) => shim.prefer(now, interface),
+            Role::MobileNode(shim) => shim.prefer(now, interface),
+            Role::Fixed(fixed) => fixed.prefer(interface),
+        }
         self.settle(now);
     }
 
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.shim.handle_timeout(now);
+        match self.role.shim_mut() {
+            Ok(shim) => shim.handle_timeout(now),
+            Err(fixed) => fixed.handle_timeout(now),
+        }
         self.settle(now);
     }
 
@@ -175,6 +270,24 @@ impl Stack {
         self.to_wire.pop_front()
     }
 
+    /// The next packet for wherever the kernel's routes lead. Poll until `None` after every other call.
+    pub fn poll_routed(&mut self) -> Option<Packet> {
+        let Role::Fixed(fixed) = &mut self.role else {
+            return None;
+        };
+        let packet = fixed.poll_routed()?;
+        self.counters.sent += 1;
+        Some(packet)
+    }
+
+    /// The addresses packets to which are to come here, if that has changed since the last call.
+    pub fn take_bound(&mut self) -> Option<BTreeSet<Ipv6Addr>> {
+        match &mut self.role {
+            Role::Fixed(fixed) => fixed.take_bound(),
+            _ => None,
+        }
+    }
+
     /// The next event. Poll until `None` after every other call.
     pub fn poll_event(&mut self) -> Option<ShimEvent> {
         self.events.pop_front()
@@ -183,34 +296,42 @@ impl Stack {
     /// When [`handle_timeout`](Self::handle_timeout) must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.shim.poll_timeout()
+        match &self.role {
+            Role::Ilnp(shim) => shim.poll_timeout(),
+            Role::MobileNode(shim) => shim.poll_timeout(),
+            Role::Fixed(fixed) => fixed.poll_timeout(),
+        }
     }
 
     fn settle(&mut self, now: Instant) {
         loop {
-            let mut quiet = true;
-            while let Some(transmit) = self.shim.poll_transmit(now) {
-                quiet = false;
-                self.send(Some(transmit));
-            }
-            while let Some(event) = self.shim.poll_event() {
-                quiet = false;
-                // no directory yet: what is known of peers is in the shim's configuration
-                if let ShimEvent::LookUp { peer } = event {
-                    self.shim.handle_found(now, peer, &[]);
-                }
-                self.events.push_back(event);
-            }
-            if quiet {
+            let (transmit, packet, event) = match self.role.shim_mut() {
+                Ok(shim) => (shim.poll_transmit(now), None, shim.poll_event()),
+                Err(fixed) => (fixed.poll_interface(), fixed.poll_kernel(), fixed.poll_event()),
+            };
+            if transmit.is_none() && packet.is_none() && event.is_none() {
                 return;
             }
+            self.send(transmit);
+            if let Some(packet) = packet {
+                self.counters.to_kernel += 1;
+                self.to_kernel.push_back(packet);
+            }
+            // no directory yet: what is known of peers is in the shim's configuration
+            if let (Some(ShimEvent::LookUp { peer }), Ok(shim)) = (event, self.role.shim_mut()) {
+                shim.handle_found(now, peer, &[]);
+            }
+            self.events.extend(event);
         }
     }
 
     fn send(&mut self, transmit: Option<Transmit>) {
-        if let Some(transmit) = transmit {
+        let Some(Transmit { interface, packet }) = transmit else {
+            return;
+        };
+        for packet in cut_in_tunnels(packet) {
             self.counters.sent += 1;
-            self.to_wire.push_back(transmit);
+            self.to_wire.push_back(Transmit { interface, packet });
         }
     }
 }

@@ -8,14 +8,26 @@ use std::net::Ipv6Addr;
 /// Everything that `status` shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
-    /// What applications see of this host.
-    pub identity: Ipv6Addr,
-    /// TUN device that carries it.
+    /// What the agent is: "ilnp", "mobile-node", "home-agent", "correspondent", or the last two with a comma.
+    pub role: String,
+    /// What applications see of this host, where the agent gives them an address: an identity, or a home address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Ipv6Addr>,
+    /// TUN device that carries it, or what the kernel hands over.
     pub device: String,
     /// Seconds since the agent began.
     pub running_s: f64,
     pub interfaces: Vec<InterfaceStatus>,
     pub sessions: Vec<SessionStatus>,
+    /// A mobile node's registration with its home agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration: Option<RegistrationStatus>,
+    /// Those that a mobile node has sent packets to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub correspondents: Vec<CorrespondentStatus>,
+    /// What mobile nodes have left here: with the home agent, with a correspondent, or with a mobile node as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<BindingStatus>,
     /// The last ones, the newest at the end.
     pub handovers: Vec<HandoverStatus>,
     /// By part and name, those that are not zero.
@@ -56,6 +68,34 @@ pub(crate) struct SessionStatus {
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct RegistrationStatus {
+    pub home_address: Ipv6Addr,
+    pub home_agent: Ipv6Addr,
+    /// The care-of address in use.
+    pub care_of_address: Option<Ipv6Addr>,
+    /// The care-of address that the home agent has acknowledged last, while that is true.
+    pub acknowledged: Option<Ipv6Addr>,
+    /// Seconds for which it is.
+    pub lifetime_s: Option<f64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct CorrespondentStatus {
+    pub address: Ipv6Addr,
+    /// Whether packets to it take the direct way, and not the home agent's tunnel.
+    pub optimized: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct BindingStatus {
+    pub home_address: Ipv6Addr,
+    pub care_of_address: Ipv6Addr,
+    pub lifetime_s: f64,
+    /// The address here that it was made with.
+    pub at: Ipv6Addr,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct HandoverStatus {
     /// Nanoseconds since the Unix epoch when the first peer was told.
     pub time_unix_ns: u64,
@@ -69,11 +109,15 @@ pub(crate) struct HandoverStatus {
 
 impl Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "identity {} on {}, running for {:.0} s",
-            self.identity, self.device, self.running_s
-        )?;
+        let (role, device, seconds) = (&self.role, &self.device, self.running_s);
+        match &self.registration {
+            Some(registration) => write!(f, "{registration}, {device}")?,
+            None => match self.identity {
+                Some(identity) => write!(f, "identity {identity} on {device}")?,
+                None => write!(f, "{role} on {device}")?,
+            },
+        }
+        writeln!(f, ", running for {seconds:.0} s")?;
         let interfaces = self.interfaces.iter().flat_map(|i| {
             let state = match (i.is_there, i.is_up, i.in_use) {
                 (false, ..) => "not there",
@@ -103,6 +147,24 @@ impl Display for Status {
             ["session with", "mode", "begun by", "peer's locators"],
             sessions.collect(),
         )?;
+        let ways = self.correspondents.iter().map(|c| {
+            let way = if c.optimized {
+                "direct"
+            } else {
+                "by the home agent"
+            };
+            [c.address.to_string(), way.to_owned()]
+        });
+        table(f, ["correspondent", "way"], ways.collect())?;
+        let bindings = self.bindings.iter().map(|b| {
+            [
+                b.home_address.to_string(),
+                b.care_of_address.to_string(),
+                format!("{:.0} s", b.lifetime_s),
+                b.at.to_string(),
+            ]
+        });
+        table(f, ["bound", "to", "for", "at"], bindings.collect())?;
         let handovers = self.handovers.iter().rev().map(|h| {
             let delay = h
                 .delay_s
@@ -121,6 +183,23 @@ impl Display for Status {
             writeln!(f, "{part}: {}", counts.join(", "))?;
         }
         Ok(())
+    }
+}
+
+impl Display for RegistrationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "home address {}, home agent {}: ",
+            self.home_address, self.home_agent
+        )?;
+        match (self.care_of_address, self.acknowledged, self.lifetime_s) {
+            (Some(own), Some(known), Some(seconds)) if own == known => {
+                write!(f, "bound to {own} for {seconds:.0} s")
+            }
+            (Some(own), ..) => write!(f, "{own} is not acknowledged"),
+            (None, ..) => write!(f, "no care-of address"),
+        }
     }
 }
 
@@ -150,7 +229,11 @@ mod tests {
     #[test]
     fn a_table_has_its_columns_under_each_other() {
         let status = Status {
-            identity: Ipv6Addr::LOCALHOST,
+            role: "ilnp".to_owned(),
+            registration: None,
+            correspondents: Vec::new(),
+            bindings: Vec::new(),
+            identity: Some(Ipv6Addr::LOCALHOST),
             device: "segue0".to_owned(),
             running_s: 12.4,
             interfaces: vec![

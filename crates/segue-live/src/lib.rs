@@ -56,7 +56,7 @@ pub use driver::{Driver, DriverConfig, DriverCounters, DriverError, DriverEvent,
 pub use ethernet::EthernetPort;
 pub use links::{CarrierChange, CarrierWatch};
 pub use namespace::Namespace;
-pub use packet_socket::{Frame, Mac, PacketSocket, Takes};
+pub use packet_socket::{Frame, Mac, PacketSocket, Select, Takes};
 pub use priority::{Awake, ordinary_priority, raise_priority, set_nice};
 pub use secrets::OsSecrets;
 pub use tun::{SuperTun, Tun};

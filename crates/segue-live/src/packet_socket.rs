@@ -14,6 +14,7 @@ use nix::sys::socket::{
     setsockopt as setsockopt_of, socket,
 };
 use std::io::{self, IoSlice};
+use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// A link-layer address.
@@ -32,13 +33,24 @@ pub struct Frame {
 
 /// What a socket is given of what arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Takes {
+pub enum Takes<'a> {
     /// All of IPv6, and every multicast group.
     Ipv6,
-    /// Packets whose destination has this interface identifier, but for neighbour discovery, which is left to the kernel. The
-    /// socket is one for all protocols: it sees packets before the kernel's filter at ingress does, and a filter of its own
-    /// passes over all others, and over what the host sends.
+    /// What one of these selects. The socket is one for all protocols: it sees packets before the kernel's filter at ingress
+    /// does, and a filter of its own passes over all others, and over what the host sends.
+    Selected(&'a [Select]),
+}
+
+/// Some packets of all that arrive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Select {
+    /// Those whose destination has this interface identifier, but for neighbour discovery, which is left to the kernel.
     Identifier(u64),
+    /// Those to this address, but for neighbour discovery.
+    Address(Ipv6Addr),
+    /// Those to this address that are of Mobile IPv6 (RFC 6275): mobility headers, and a Home Address option in destination
+    /// options that come first, where the option is first there too or behind padding of four bytes (section 6.3: 8n+6).
+    Mobility(Ipv6Addr),
 }
 
 /// A packet socket of one interface, with offloads.
@@ -56,7 +68,7 @@ impl PacketSocket {
     ///
     /// # Errors
     /// If there is no such Ethernet interface, or the kernel refuses.
-    pub fn open(name: &str, takes: Takes) -> io::Result<Self> {
+    pub fn open(name: &str, takes: Takes<'_>) -> io::Result<Self> {
         let link = getifaddrs()?
             .filter(|i| i.interface_name == name)
             .find_map(|i| i.address.as_ref().and_then(|a| a.as_link_addr().copied()))
@@ -70,11 +82,11 @@ impl PacketSocket {
             SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
             match takes {
                 Takes::Ipv6 => SockProtocol::EthIpv6,
-                Takes::Identifier(_) => SockProtocol::EthAll,
+                Takes::Selected(_) => SockProtocol::EthAll,
             },
         )?;
-        if let Takes::Identifier(identifier) = takes {
-            attach(&socket, &filter(identifier))?;
+        if let Takes::Selected(selected) = takes {
+            attach(&socket, &filter(selected))?;
             set_option(&socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
         }
         // without the privilege, what the machine allows everybody has to do
@@ -100,6 +112,14 @@ impl PacketSocket {
             mac,
             buffer: vec![0; VNET_HEADER_LEN + ETHERNET_HEADER_LEN + MAX_SUPER_PACKET],
         })
+    }
+
+    /// From now on the socket is given what these select.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn select(&self, selected: &[Select]) -> io::Result<()> {
+        attach(&self.socket, &filter(selected))
     }
 
     /// The interface's name.
@@ -217,40 +237,96 @@ fn mac_at(frame: &[u8], at: usize) -> Mac {
     bytes.copied().unwrap_or_default()
 }
 
-/// The filter of [`Takes::Identifier`], in instructions of classic BPF: frame in, bytes to keep out.
-fn filter(identifier: u64) -> Vec<sock_filter> {
-    const LOAD_WORD: u16 = 0x20;
-    const LOAD_HALF: u16 = 0x28;
-    const LOAD_BYTE: u16 = 0x30;
-    const EQUAL: u16 = 0x15;
-    const GREATER: u16 = 0x25;
-    const AT_LEAST: u16 = 0x35;
-    const RETURN: u16 = 0x06;
-    const IP: u32 = ETHERNET_HEADER_LEN as u32;
-    let step = |code, k| sock_filter {
-        code,
-        jt: 0,
-        jf: 0,
-        k,
-    };
-    let test = |code, k, jt, jf| sock_filter { code, jt, jf, k };
-    vec![
+/// The filter of [`Takes::Selected`], in instructions of classic BPF: frame in, bytes to keep out. A block for each, which goes
+/// on to the next if it does not select.
+fn filter(selected: &[Select]) -> Vec<sock_filter> {
+    let mut program = vec![
         step(LOAD_HALF, 12),
-        test(EQUAL, ETH_P_IPV6 as u32, 0, 10),
-        step(LOAD_WORD, IP + 32),
-        test(EQUAL, (identifier >> 32) as u32, 0, 8),
-        step(LOAD_WORD, IP + 36),
-        test(EQUAL, identifier as u32, 0, 6),
-        // the kernel's: ICMPv6 types 133 to 137 (RFC 4861 section 4)
+        test(EQUAL, ETH_P_IPV6 as u32, 1, 0),
+        step(RETURN, 0),
+    ];
+    for select in selected {
+        let blocks: &[Vec<sock_filter>] = &match select {
+            Select::Identifier(identifier) => vec![block(&words(32, &identifier.to_be_bytes()), false)],
+            Select::Address(address) => vec![block(&words(24, &address.octets()), false)],
+            Select::Mobility(address) => {
+                let with = |tests: &[(u16, u32, u32)]| {
+                    let mut all = words(24, &address.octets());
+                    all.extend(tests.iter().map(|(load, at, value)| (*load, IP + at, *value)));
+                    block(&all, true)
+                };
+                vec![
+                    with(&[(LOAD_BYTE, 6, MOBILITY_HEADER)]),
+                    with(&[
+                        (LOAD_BYTE, 6, DESTINATION_OPTIONS),
+                        (LOAD_BYTE, 42, HOME_ADDRESS_OPTION),
+                    ]),
+                    with(&[
+                        (LOAD_BYTE, 6, DESTINATION_OPTIONS),
+                        (LOAD_BYTE, 46, HOME_ADDRESS_OPTION),
+                    ]),
+                ]
+            }
+        };
+        program.extend(blocks.iter().flatten().copied());
+    }
+    program.push(step(RETURN, 0));
+    program
+}
+
+/// The words at a place of the packet that are to be these bytes.
+fn words(at: u32, bytes: &[u8]) -> Vec<(u16, u32, u32)> {
+    let chunks = bytes.chunks_exact(4).enumerate();
+    chunks
+        .map(|(n, chunk)| {
+            let value = chunk.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
+            (LOAD_WORD, IP + at + 4 * n as u32, value)
+        })
+        .collect()
+}
+
+/// Keeps what has these values at these places; with `all`, neighbour discovery too.
+fn block(values: &[(u16, u32, u32)], all: bool) -> Vec<sock_filter> {
+    // the kernel's: ICMPv6 types 133 to 137 (RFC 4861 section 4)
+    let discovery = [
         step(LOAD_BYTE, IP + 6),
         test(EQUAL, 58, 0, 3),
         step(LOAD_BYTE, IP + 40),
         test(AT_LEAST, 133, 0, 1),
         test(GREATER, 137, 0, 1),
-        step(RETURN, u32::MAX),
-        step(RETURN, 0),
-    ]
+    ];
+    let discovery: &[sock_filter] = if all { &[] } else { &discovery };
+    let length = 2 * values.len() + discovery.len() + 1;
+    let mut program = Vec::new();
+    for (load, at, value) in values {
+        program.push(step(*load, *at));
+        let left = length - program.len() - 1;
+        program.push(test(EQUAL, *value, 0, left as u8));
+    }
+    program.extend_from_slice(discovery);
+    program.push(step(RETURN, u32::MAX));
+    program
 }
+
+fn step(code: u16, k: u32) -> sock_filter {
+    test(code, k, 0, 0)
+}
+
+const fn test(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+const LOAD_WORD: u16 = 0x20;
+const LOAD_HALF: u16 = 0x28;
+const LOAD_BYTE: u16 = 0x30;
+const EQUAL: u16 = 0x15;
+const GREATER: u16 = 0x25;
+const AT_LEAST: u16 = 0x35;
+const RETURN: u16 = 0x06;
+const IP: u32 = ETHERNET_HEADER_LEN as u32;
+const MOBILITY_HEADER: u32 = 135;
+const DESTINATION_OPTIONS: u32 = 60;
+const HOME_ADDRESS_OPTION: u32 = 0xc9;
 
 #[allow(unsafe_code, reason = "setsockopt(2) takes a pointer to a pointer")]
 fn attach(socket: &OwnedFd, program: &[sock_filter]) -> io::Result<()> {
@@ -287,4 +363,89 @@ fn set_option<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io
     };
     Errno::result(result)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    const ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 2, 3, 4, 5, 6);
+    const OTHER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 9, 3, 4, 5, 6);
+
+    /// A frame to an address, with a next header and what follows the fixed header.
+    fn frame(to: Ipv6Addr, next_header: u8, rest: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0; ETHERNET_HEADER_LEN + 40];
+        frame[12..14].copy_from_slice(&(ETH_P_IPV6 as u16).to_be_bytes());
+        frame[ETHERNET_HEADER_LEN + 6] = next_header;
+        frame[ETHERNET_HEADER_LEN + 24..][..16].copy_from_slice(&to.octets());
+        frame.extend_from_slice(rest);
+        frame
+    }
+
+    /// Whether the kernel's own filter keeps a frame: that of a socket that needs no privileges.
+    fn keeps(selected: &[Select], frame: &[u8]) -> bool {
+        let (from, to) = UnixDatagram::pair().unwrap();
+        let to: OwnedFd = to.into();
+        attach(&to, &filter(selected)).unwrap();
+        // one that is not kept is refused
+        let _ = from.send(frame);
+        recv(to.as_raw_fd(), &mut [0; 256], MsgFlags::MSG_DONTWAIT).is_ok_and(|length| length == frame.len())
+    }
+
+    #[test]
+    fn a_filter_keeps_what_is_selected_but_for_neighbour_discovery() {
+        let identifier = [Select::Identifier(0x0003_0004_0005_0006)];
+        let address = [Select::Address(ADDRESS)];
+        let udp = |to| frame(to, 17, &[0; 8]);
+        assert!(keeps(&identifier, &udp(ADDRESS)) && keeps(&identifier, &udp(OTHER)));
+        assert!(keeps(&address, &udp(ADDRESS)) && !keeps(&address, &udp(OTHER)));
+        assert!(!keeps(&identifier, &udp(Ipv6Addr::LOCALHOST)));
+        assert!(!keeps(&[], &udp(ADDRESS)));
+        for selected in [identifier, address] {
+            for (kind, kept) in [
+                (132, true),
+                (133, false),
+                (135, false),
+                (137, false),
+                (138, true),
+                (1, true),
+            ] {
+                assert_eq!(
+                    keeps(&selected, &frame(ADDRESS, 58, &[kind, 0, 0, 0])),
+                    kept,
+                    "{kind}"
+                );
+            }
+        }
+        let mut of_ipv4 = udp(ADDRESS);
+        of_ipv4[12..14].copy_from_slice(&[8, 0]);
+        assert!(!keeps(&address, &of_ipv4));
+    }
+
+    #[test]
+    fn of_mobile_ipv6_are_mobility_headers_and_home_address_options() {
+        let both = [Select::Address(OTHER), Select::Mobility(ADDRESS)];
+        let options = |padded: bool| {
+            let mut options = vec![6, if padded { 2 } else { 1 }];
+            options.extend_from_slice(if padded { &[1, 2, 0, 0] } else { &[] });
+            options.extend_from_slice(&[0xc9, 16]);
+            options.resize(40, 0);
+            frame(ADDRESS, 60, &options)
+        };
+        assert!(keeps(&both, &frame(ADDRESS, 135, &[59, 0, 1, 0])));
+        assert!(keeps(&both, &options(false)) && keeps(&both, &options(true)));
+        let mut other = options(true);
+        other[ETHERNET_HEADER_LEN + 46] = 0x05;
+        assert!(!keeps(&both, &other));
+        for next_header in [6, 17, 58, 43] {
+            assert!(
+                !keeps(&both, &frame(ADDRESS, next_header, &[0xc9; 40])),
+                "{next_header}"
+            );
+        }
+        // the block before it is left at the first word that differs, and the next begins
+        assert!(keeps(&both, &frame(OTHER, 6, &[0; 20])));
+        assert!(!keeps(&both, &frame(Ipv6Addr::LOCALHOST, 135, &[59, 0, 1, 0])));
+    }
 }

@@ -6,9 +6,6 @@ use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressMessage, AddressScope, CacheInfo,
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::libc::{EADDRNOTAVAIL, ENODEV};
 use segue_proto::Duration;
@@ -64,15 +61,14 @@ pub(crate) fn mtu_of(requests: &mut Requests, interface: u32) -> Option<u32> {
     })
 }
 
-/// Gives the TUN device the identity, and a route to all others; with the device, both go.
+/// Sets the TUN device up, with an address that applications use; it goes with the device.
 ///
 /// # Errors
 /// As the kernel has them.
-pub(crate) fn name_device(
+pub(crate) fn set_up_device(
     requests: &mut Requests,
     device: u32,
-    identity: Ipv6Addr,
-    prefix: Ipv6Addr,
+    address: Option<Ipv6Addr>,
     mtu: u32,
 ) -> io::Result<()> {
     let mut link = LinkMessage::default();
@@ -81,22 +77,11 @@ pub(crate) fn name_device(
     link.header.change_mask = LinkFlags::Up;
     link.attributes.push(LinkAttribute::Mtu(mtu));
     requests.order(RouteNetlinkMessage::SetLink(link), 0)?;
-    let mut own = message(device, identity, 128);
+    let Some(address) = address else { return Ok(()) };
+    let mut own = message(device, address, 128);
     own.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
     own.header.flags = netlink_packet_route::address::AddressHeaderFlags::Nodad;
-    requests.order(RouteNetlinkMessage::NewAddress(own), NLM_F_CREATE | NLM_F_REPLACE)?;
-    let mut route = RouteMessage::default();
-    route.header.address_family = AddressFamily::Inet6;
-    route.header.destination_prefix_length = 64;
-    route.header.table = netlink_packet_route::route::RouteHeader::RT_TABLE_MAIN;
-    route.header.protocol = RouteProtocol::Static;
-    route.header.scope = RouteScope::Universe;
-    route.header.kind = RouteType::Unicast;
-    route
-        .attributes
-        .push(RouteAttribute::Destination(RouteAddress::Inet6(prefix)));
-    route.attributes.push(RouteAttribute::Oif(device));
-    requests.order(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE)
+    requests.order(RouteNetlinkMessage::NewAddress(own), NLM_F_CREATE | NLM_F_REPLACE)
 }
 
 fn message(interface: u32, address: Ipv6Addr, prefix_length: u8) -> AddressMessage {

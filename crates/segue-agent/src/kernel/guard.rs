@@ -1,5 +1,5 @@
-//! A filter at the ingress of interfaces (nftables, family netdev): what is for the agent's identifier is dropped before the
-//! kernel sees it, but for neighbour discovery. The kernel would answer an option that it does not know, the ILNP nonce, by a
+//! A filter at the ingress of interfaces (nftables, family netdev): what is the agent's ([`Select`]) is dropped before the
+//! kernel sees it. The kernel would answer an option that it does not know, the ILNP nonce, or a mobility header by a
 //! parameter problem (RFC 8200 section 4.2), and TCP of which it knows nothing by a reset.
 //!
 //! The agent has seen these packets by then: its socket is for all protocols, and served before. The table has an owner
@@ -9,13 +9,13 @@
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 use nix::errno::Errno;
+use segue_live::Select;
 use std::io;
 
 /// The table, while this lives.
 pub(crate) struct Guard {
     socket: Socket,
     name: String,
-    identifier: u64,
     sequence: u32,
 }
 
@@ -25,14 +25,13 @@ impl Guard {
     /// # Errors
     /// As the kernel has them; one that has no nftables, or whose tables have no owners, says that the operation is not
     /// supported.
-    pub fn new(name: &str, identifier: u64) -> io::Result<Self> {
+    pub fn new(name: &str) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         let mut guard = Self {
             socket,
             name: name.to_owned(),
-            identifier,
             sequence: 0,
         };
         let mut table = Attributes::default();
@@ -42,11 +41,12 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Guards an interface. One that goes takes its chain with it, and has to be guarded again when it is back.
+    /// Keeps what these select at an interface from the kernel, and nothing else from now on. An interface that goes takes its chain
+    /// with it, and has to be guarded again when it is back.
     ///
     /// # Errors
     /// As the kernel has them.
-    pub fn watch(&mut self, interface: &str) -> io::Result<()> {
+    pub fn watch(&mut self, interface: &str, selected: &[Select]) -> io::Result<()> {
         let mut chain = Attributes::default();
         chain.text(CHAIN_TABLE, &self.name);
         chain.text(CHAIN_NAME, interface);
@@ -57,15 +57,54 @@ impl Guard {
         });
         chain.number(CHAIN_POLICY, ACCEPT);
         chain.text(CHAIN_TYPE, "filter");
-        let identifier = self.identifier;
-        let ours = move |rule: &mut Attributes| {
+        // what was selected before goes: in one batch with what comes, no packet slips through
+        let mut all = Attributes::default();
+        all.text(RULE_TABLE, &self.name);
+        all.text(RULE_CHAIN, interface);
+        let mut messages = vec![(NEW_CHAIN, CREATE, chain), (DELETE_RULE, 0, all)];
+        for select in selected {
+            let rules = self.rules(interface, *select).into_iter();
+            messages.extend(rules.map(|rule| (NEW_RULE, CREATE | APPEND, rule)));
+        }
+        self.order(&messages)
+    }
+
+    fn rules(&self, interface: &str, select: Select) -> Vec<Attributes> {
+        let to = move |rule: &mut Attributes| {
             rule.load_protocol();
             rule.compare(EQUAL, &ETHERTYPE_IPV6.to_be_bytes());
-            rule.load(IDENTIFIER_AT, 8);
-            rule.compare(EQUAL, &identifier.to_be_bytes());
+            match select {
+                Select::Identifier(identifier) => {
+                    rule.load(IDENTIFIER_AT, 8);
+                    rule.compare(EQUAL, &identifier.to_be_bytes());
+                }
+                Select::Address(address) | Select::Mobility(address) => {
+                    rule.load(DESTINATION_AT, 16);
+                    rule.compare(EQUAL, &address.octets());
+                }
+            }
         };
+        let dropped = |tests: &[(u32, u8)]| {
+            self.rule(interface, |rule| {
+                to(rule);
+                for (at, value) in tests {
+                    rule.load(*at, 1);
+                    rule.compare(EQUAL, &[*value]);
+                }
+                rule.expression("counter", |_| {});
+                rule.verdict(DROP);
+            })
+        };
+        if let Select::Mobility(_) = select {
+            let options = (NEXT_HEADER_AT, DESTINATION_OPTIONS);
+            let places = OPTION_AT.map(|at| dropped(&[options, (at, HOME_ADDRESS_OPTION)]));
+            return [dropped(&[(NEXT_HEADER_AT, MOBILITY_HEADER)])]
+                .into_iter()
+                .chain(places)
+                .collect();
+        }
         let discovery = self.rule(interface, |rule| {
-            ours(rule);
+            to(rule);
             rule.load(NEXT_HEADER_AT, 1);
             rule.compare(EQUAL, &[ICMPV6]);
             rule.load(ICMPV6_TYPE_AT, 1);
@@ -73,16 +112,7 @@ impl Guard {
             rule.compare(AT_MOST, &[DISCOVERY.1]);
             rule.verdict(ACCEPT);
         });
-        let rest = self.rule(interface, |rule| {
-            ours(rule);
-            rule.expression("counter", |_| {});
-            rule.verdict(DROP);
-        });
-        self.order(&[
-            (NEW_CHAIN, CREATE, chain),
-            (NEW_RULE, CREATE | APPEND, discovery),
-            (NEW_RULE, CREATE | APPEND, rest),
-        ])
+        vec![discovery, dropped(&[])]
     }
 
     fn rule(&self, chain: &str, expressions: impl FnOnce(&mut Attributes)) -> Attributes {
@@ -203,11 +233,17 @@ impl Attributes {
 // Of the packet.
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 const NEXT_HEADER_AT: u32 = 6;
+const DESTINATION_AT: u32 = 24;
 /// The second half of the destination.
 const IDENTIFIER_AT: u32 = 32;
 /// Behind the fixed header: neighbour discovery has no other.
 const ICMPV6_TYPE_AT: u32 = 40;
 const ICMPV6: u8 = 58;
+const MOBILITY_HEADER: u8 = 135;
+const DESTINATION_OPTIONS: u8 = 60;
+const HOME_ADDRESS_OPTION: u8 = 0xc9;
+/// Where a Home Address option is in destination options that come first: the first option, or behind padding to 8n+6.
+const OPTION_AT: [u32; 2] = [42, 46];
 /// Router solicitation to redirect (RFC 4861 section 4).
 const DISCOVERY: (u8, u8) = (133, 137);
 
@@ -233,6 +269,7 @@ const ACCEPT: u32 = 1;
 const NEW_TABLE: u16 = 0;
 const NEW_CHAIN: u16 = 3;
 const NEW_RULE: u16 = 6;
+const DELETE_RULE: u16 = 8;
 const TABLE_NAME: u16 = 1;
 const TABLE_FLAGS: u16 = 2;
 const TABLE_OWNED: u32 = 2;

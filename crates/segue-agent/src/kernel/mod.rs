@@ -5,9 +5,11 @@ mod guard;
 mod netlink;
 mod next_hops;
 mod port;
+mod routes;
 
-pub(crate) use addresses::{VALID_FOR, add, mtu_of, name_device, remove};
+pub(crate) use addresses::{VALID_FOR, add, mtu_of, remove, set_up_device};
 pub(crate) use guard::Guard;
 pub(crate) use netlink::Requests;
 pub(crate) use next_hops::NextHops;
-pub(crate) use port::{Port, offload_of};
+pub(crate) use port::{Port, Routed, offload_of};
+pub(crate) use routes::{Rules, Table, add_route, remove_route};

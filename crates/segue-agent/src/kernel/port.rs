@@ -6,7 +6,7 @@ use nix::sys::socket::sockopt::BindToDevice;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6, sendto, setsockopt, socket,
 };
-use segue_live::{Frame, Offload, PacketSocket, Takes};
+use segue_live::{Frame, Offload, PacketSocket, Select, Takes};
 use segue_proto::Instant;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
@@ -27,14 +27,9 @@ pub(crate) struct Port {
 impl Port {
     /// # Errors
     /// If the interface is not there or no Ethernet, or the kernel refuses.
-    pub fn open(name: &str, identifier: u64) -> io::Result<Self> {
-        let frames = PacketSocket::open(name, Takes::Identifier(identifier))?;
-        let packets = socket(
-            AddressFamily::Inet6,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-            SockProtocol::Raw,
-        )?;
+    pub fn open(name: &str, selected: &[Select]) -> io::Result<Self> {
+        let frames = PacketSocket::open(name, Takes::Selected(selected))?;
+        let packets = raw_socket()?;
         setsockopt(&packets, BindToDevice, &OsString::from(name))?;
         Ok(Self {
             frames,
@@ -45,6 +40,14 @@ impl Port {
 
     pub const fn index(&self) -> u32 {
         self.frames.index()
+    }
+
+    /// From now on what these select is received.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn select(&self, selected: &[Select]) -> io::Result<()> {
+        self.frames.select(selected)
     }
 
     pub const fn refused(&self) -> u64 {
@@ -87,36 +90,10 @@ impl Port {
             (_, Some(mac)) => self
                 .frames
                 .send(mac, Offload::default(), [&packet.to_vec(), &[]])?,
-            (_, None) => self.give_to_kernel(packet)?,
+            (_, None) => give_to_kernel(&self.packets, packet)?,
         };
         self.refused += u64::from(!sent);
         Ok(())
-    }
-
-    fn give_to_kernel(&self, packet: &Packet) -> io::Result<bool> {
-        let to = SockaddrIn6::from(SocketAddrV6::new(packet.ip.destination, 0, 0, 0));
-        let mut all = true;
-        for bytes in whole(packet) {
-            match sendto(self.packets.as_raw_fd(), &bytes, &to, MsgFlags::MSG_DONTWAIT) {
-                Ok(_) => {}
-                Err(
-                    Errno::EAGAIN
-                    | Errno::EINTR
-                    | Errno::EMSGSIZE
-                    | Errno::ENETDOWN
-                    | Errno::ENETUNREACH
-                    | Errno::EHOSTUNREACH
-                    | Errno::ENOBUFS
-                    | Errno::ENODEV
-                    | Errno::ENXIO
-                    | Errno::EINVAL
-                    | Errno::EACCES
-                    | Errno::EPERM,
-                ) => all = false,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(all)
     }
 }
 
@@ -124,6 +101,73 @@ impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.frames.as_fd()
     }
+}
+
+/// The way through the kernel's own routes, whatever interface they lead to.
+pub(crate) struct Routed {
+    packets: OwnedFd,
+    refused: u64,
+}
+
+impl Routed {
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self {
+            packets: raw_socket()?,
+            refused: 0,
+        })
+    }
+
+    /// Packets that the kernel did not take.
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Sends a packet to where the kernel's routes lead.
+    ///
+    /// # Errors
+    /// As the kernel has them, but for a way that there is not: that is counted.
+    pub fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        self.refused += u64::from(!give_to_kernel(&self.packets, packet)?);
+        Ok(())
+    }
+}
+
+fn raw_socket() -> io::Result<OwnedFd> {
+    let opened = socket(
+        AddressFamily::Inet6,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        SockProtocol::Raw,
+    )?;
+    Ok(opened)
+}
+
+fn give_to_kernel(socket: &OwnedFd, packet: &Packet) -> io::Result<bool> {
+    let to = SockaddrIn6::from(SocketAddrV6::new(packet.ip.destination, 0, 0, 0));
+    let mut all = true;
+    for bytes in whole(packet) {
+        match sendto(socket.as_raw_fd(), &bytes, &to, MsgFlags::MSG_DONTWAIT) {
+            Ok(_) => {}
+            Err(
+                Errno::EAGAIN
+                | Errno::EINTR
+                | Errno::EMSGSIZE
+                | Errno::ENETDOWN
+                | Errno::ENETUNREACH
+                | Errno::EHOSTUNREACH
+                | Errno::ENOBUFS
+                | Errno::ENODEV
+                | Errno::ENXIO
+                | Errno::EINVAL
+                | Errno::EACCES
+                | Errno::EPERM,
+            ) => all = false,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(all)
 }
 
 /// What the kernel is to know of a packet whose transport begins at `start`.

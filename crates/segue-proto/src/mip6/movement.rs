@@ -126,6 +126,23 @@ impl Movement {
         self.decide(None);
     }
 
+    /// The addresses of an interface are chosen before all others from now on, those that can be used. One through whose
+    /// network nothing got is tried again.
+    pub(super) fn prefer(&mut self, interface: InterfaceId) {
+        self.preference = vec![interface.0];
+        for assigned in self
+            .assigned
+            .iter_mut()
+            .filter(|a| a.local.interface == interface)
+        {
+            assigned.silent_until = None;
+        }
+        let there = self.current.is_some_and(|c| c.interface == interface);
+        if let Some(best) = self.best().filter(|b| !there && b.interface == interface) {
+            self.current = Some(best);
+        }
+    }
+
     /// Whether there is a choice.
     pub(super) fn has_another(&self) -> bool {
         self.assigned.len() > 1

@@ -43,6 +43,10 @@ impl Registered {
         self.since
     }
 
+    pub fn expires(&self) -> Instant {
+        self.expires
+    }
+
     pub fn is_valid(&self, now: Instant) -> bool {
         self.expires > now
     }

@@ -107,6 +107,22 @@ impl MobileNode {
         }
     }
 
+    /// The home agent's address.
+    #[must_use]
+    pub fn home_agent(&self) -> Ipv6Addr {
+        self.config.home_agent
+    }
+
+    /// The interface of the address in use.
+    #[must_use]
+    pub fn interface(&self) -> Option<InterfaceId> {
+        match self.attachment {
+            Attachment::Nowhere => None,
+            Attachment::Home(interface) => Some(interface),
+            Attachment::Away(local) => Some(local.interface),
+        }
+    }
+
     /// Whether the node is on its home link.
     #[must_use]
     pub fn is_at_home(&self) -> bool {
@@ -117,6 +133,38 @@ impl MobileNode {
     #[must_use]
     pub fn registered(&self) -> Option<Ipv6Addr> {
         self.home.registered().map(Registered::care_of_address)
+    }
+
+    /// When the binding ends that the home agent acknowledged last.
+    #[must_use]
+    pub fn registered_until(&self) -> Option<Instant> {
+        self.home.registered().map(Registered::expires)
+    }
+
+    /// Whether the home agent is being told where the node is, and has not acknowledged that yet.
+    #[must_use]
+    pub fn is_registering(&self) -> bool {
+        self.home.pending().is_some()
+    }
+
+    /// The correspondents that the node has sent packets to, and whether those take the direct way now.
+    pub fn correspondents(&self) -> impl Iterator<Item = (Ipv6Addr, bool)> {
+        self.peers
+            .iter()
+            .map(|(peer, entry)| (peer, entry.is_optimized()))
+    }
+
+    /// Whether an address of the node's own is a care-of address that it can use.
+    #[must_use]
+    pub fn is_assigned(&self, address: Ipv6Addr) -> bool {
+        self.movement.is_assigned(address)
+    }
+
+    /// The node would rather be at `interface` from now on: its addresses, as far as they can be used, are chosen before all
+    /// others until another is preferred or they are lost.
+    pub fn prefer(&mut self, now: Instant, interface: InterfaceId) {
+        self.movement.prefer(interface);
+        self.follow(now);
     }
 
     /// Whether packets to `peer` take the direct way.

@@ -208,3 +208,29 @@ fn a_home_link_with_another_prefix_is_not_left() {
         assert_eq!(m.attachment(), Attachment::Home(InterfaceId(0)));
     }
 }
+
+#[test]
+fn an_interface_that_is_asked_for_is_used_until_it_is_lost() {
+    let mut m = movement(HandoffPolicy::OnLinkLoss, &[]);
+    m.prefer(InterfaceId(1));
+    m.address_ready(local(0, 2));
+    assert_eq!(m.attachment(), Attachment::Away(local(0, 2)), "there is no other");
+    m.address_ready(local(1, 3));
+    assert_eq!(m.attachment(), Attachment::Away(local(1, 3)));
+    m.prefer(InterfaceId(0));
+    assert_eq!(m.attachment(), Attachment::Away(local(0, 2)));
+    // nothing got through, and who asks for it tries again
+    m.silent(at(0));
+    assert_eq!(m.attachment(), Attachment::Away(local(1, 3)));
+    m.prefer(InterfaceId(0));
+    assert_eq!(m.attachment(), Attachment::Away(local(0, 2)));
+    // one without an address changes nothing
+    m.prefer(InterfaceId(2));
+    assert_eq!(m.attachment(), Attachment::Away(local(0, 2)));
+    // nor does one whose addresses are all deprecated, where there is another
+    m.address_deprecated(local(1, 3));
+    m.prefer(InterfaceId(1));
+    assert_eq!(m.attachment(), Attachment::Away(local(0, 2)));
+    m.address_lost(local(0, 2));
+    assert_eq!(m.attachment(), Attachment::Away(local(1, 3)));
+}

@@ -1,0 +1,250 @@
+use super::*;
+use bytes::Bytes;
+use segue_proto::Duration;
+use segue_proto::mip6::{HomeAgentConfig, MobileNode, MobileNodeConfig, SecurityAssociation, ServedNode};
+use segue_wire::raw::{ChecksumState, RawPayload};
+use segue_wire::{Ipv6Header, Payload};
+
+const HOME_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xf, 0, 0, 0, 1, 7);
+const HOME_AGENT: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xf, 0, 0, 0, 0, 0xa);
+const CARE_OF_ADDRESS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 1, 7);
+/// The kernel's own.
+const OWN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 5, 0, 0, 0, 0, 2);
+const ELSEWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 9);
+const NOW: Instant = Instant::from_nanos(1_000_000_000);
+
+fn local(address: Ipv6Addr) -> LocalAddress {
+    LocalAddress {
+        interface: InterfaceId(0),
+        address,
+    }
+}
+
+fn stream(seed: u64) -> Box<Stream> {
+    Box::new(Stream::new(seed, "test"))
+}
+
+fn security() -> SecurityAssociation {
+    SecurityAssociation::new(256, "0123456789abcdef")
+}
+
+fn mobile() -> MobileNode {
+    let config = MobileNodeConfig {
+        home_address: HOME_ADDRESS,
+        home_agent: HOME_AGENT,
+        security: security(),
+        ..MobileNodeConfig::default()
+    };
+    let mut node = MobileNode::new(config, stream(1));
+    node.handle_address(NOW, &AddressEvent::Ready(local(CARE_OF_ADDRESS)));
+    node
+}
+
+fn fixed(home_agent: bool, correspondent: bool) -> Fixed {
+    let home_agent = home_agent.then(|| {
+        HomeAgent::new(HomeAgentConfig {
+            address: HOME_AGENT,
+            mobile_nodes: vec![ServedNode {
+                home_address: HOME_ADDRESS,
+                security: security(),
+            }],
+            duplicate_address_detection: Duration::ZERO,
+            ..HomeAgentConfig::default()
+        })
+    });
+    let config = correspondent.then(CorrespondentConfig::default);
+    let mut fixed = Fixed::new(home_agent, config, stream(2));
+    fixed.handle_own_addresses(NOW, &[local(OWN)]);
+    fixed
+}
+
+fn datagram(source: Ipv6Addr, destination: Ipv6Addr, segment_size: Option<u16>, length: usize) -> Packet {
+    Packet {
+        ip: Ipv6Header {
+            source,
+            destination,
+            traffic_class: 0,
+            hop_limit: 64,
+            flow_label: 0,
+        },
+        extensions: Vec::new(),
+        payload: Payload::Raw(RawPayload {
+            next_header: 17,
+            bytes: vec![7; length].into(),
+            checksum: ChecksumState::Complete,
+            segment_size,
+        }),
+    }
+}
+
+/// As it is on the wire: bytes, of which the receiver knows nothing.
+fn raw(packet: &Packet) -> Packet {
+    Packet::parse_raw(&Bytes::from(packet.to_vec()), ChecksumState::Complete, None).unwrap()
+}
+
+/// All that both have to say to each other, until they say no more. What came for the kernel.
+fn exchange(node: &mut MobileNode, fixed: &mut Fixed) -> Vec<Packet> {
+    let mut to_kernel = Vec::new();
+    loop {
+        let mut quiet = true;
+        while let Some(transmit) = node.poll_transmit(NOW) {
+            quiet = false;
+            fixed.handle_wire(NOW, raw(&transmit.packet));
+        }
+        let interfaces: Vec<Packet> =
+            core::iter::from_fn(|| fixed.poll_interface().map(|transmit| transmit.packet)).collect();
+        for packet in core::iter::from_fn(|| fixed.poll_routed()).chain(interfaces) {
+            quiet = false;
+            let packet = understand(raw(&packet), ALL).unwrap();
+            node.inbound(NOW, InterfaceId(0), packet);
+        }
+        to_kernel.extend(core::iter::from_fn(|| fixed.poll_kernel()));
+        if quiet {
+            return to_kernel;
+        }
+    }
+}
+
+#[test]
+fn a_home_address_is_routed_to_the_agent_while_it_is_bound() {
+    let (mut node, mut fixed) = (mobile(), fixed(true, false));
+    assert_eq!(fixed.take_bound(), None);
+    assert_eq!(exchange(&mut node, &mut fixed), []);
+    assert_eq!(fixed.take_bound(), Some([HOME_ADDRESS].into()));
+    assert_eq!(fixed.take_bound(), None);
+    let [binding] = fixed.bindings().collect::<Vec<_>>()[..] else {
+        panic!("one binding")
+    };
+    assert_eq!(
+        (binding.care_of_address, binding.at),
+        (CARE_OF_ADDRESS, HOME_AGENT)
+    );
+    fixed.handle_timeout(binding.expires);
+    assert_eq!(fixed.take_bound(), Some(BTreeSet::new()));
+    assert_eq!(fixed.poll_timeout(), None);
+}
+
+#[test]
+fn what_is_forwarded_to_a_home_address_goes_into_the_tunnel_in_segments() {
+    let (mut node, mut fixed) = (mobile(), fixed(true, false));
+    exchange(&mut node, &mut fixed);
+    fixed.handle_kernel(NOW, datagram(ELSEWHERE, HOME_ADDRESS, Some(100), 258));
+    let out: Vec<Packet> = core::iter::from_fn(|| fixed.poll_routed()).collect();
+    let lengths: Vec<usize> = out.iter().map(Packet::buffer_len).collect();
+    assert_eq!(lengths, [188, 188, 138]);
+    for packet in out {
+        assert_eq!(
+            (packet.ip.source, packet.ip.destination),
+            (HOME_AGENT, CARE_OF_ADDRESS)
+        );
+        let packet = understand(raw(&packet), ALL).unwrap();
+        let Inbound::Up(inner) = node.inbound(NOW, InterfaceId(0), packet) else {
+            panic!("it is for the home address")
+        };
+        assert_eq!((inner.ip.source, inner.ip.destination), (ELSEWHERE, HOME_ADDRESS));
+    }
+    // and back: out of the tunnel, the kernel forwards it
+    let packet = node
+        .outbound(NOW, datagram(HOME_ADDRESS, ELSEWHERE, None, 20))
+        .unwrap()
+        .packet;
+    fixed.handle_wire(NOW, raw(&packet));
+    let forwarded = fixed.poll_kernel().unwrap();
+    assert_eq!(
+        (forwarded.ip.source, forwarded.ip.destination),
+        (HOME_ADDRESS, ELSEWHERE)
+    );
+    // not from somewhere else
+    let mut forged = packet;
+    forged.ip.source = ELSEWHERE;
+    fixed.handle_wire(NOW, raw(&forged));
+    assert_eq!(fixed.poll_kernel(), None);
+}
+
+#[test]
+fn a_correspondent_beside_the_home_agent_is_reached_directly() {
+    let (mut node, mut fixed) = (mobile(), fixed(true, true));
+    exchange(&mut node, &mut fixed);
+    let first = node
+        .outbound(NOW, datagram(HOME_ADDRESS, OWN, None, 20))
+        .unwrap()
+        .packet;
+    assert_eq!(first.ip.destination, HOME_AGENT);
+    fixed.handle_wire(NOW, raw(&first));
+    // tests through the tunnel and beside it, and what they are for: none of it is the kernel's
+    let to_kernel = exchange(&mut node, &mut fixed);
+    assert_eq!(to_kernel.len(), 1);
+    assert!(node.is_optimized(OWN));
+    let ats: BTreeSet<Ipv6Addr> = fixed.bindings().map(|b| b.at).collect();
+    assert_eq!(ats, [HOME_AGENT, OWN].into());
+    let direct = node
+        .outbound(NOW, datagram(HOME_ADDRESS, OWN, None, 20))
+        .unwrap()
+        .packet;
+    assert_eq!((direct.ip.source, direct.ip.destination), (CARE_OF_ADDRESS, OWN));
+    fixed.handle_wire(NOW, raw(&direct));
+    let up = fixed.poll_kernel().unwrap();
+    assert_eq!((up.ip.source, up.ip.destination), (HOME_ADDRESS, OWN));
+    fixed.handle_kernel(NOW, datagram(OWN, HOME_ADDRESS, Some(1000), 4008));
+    // a device cuts it up
+    let back = fixed.poll_interface().unwrap().packet;
+    assert_eq!(
+        (back.ip.destination, back.final_destination()),
+        (CARE_OF_ADDRESS, HOME_ADDRESS)
+    );
+    assert!(matches!(back.payload, Payload::Raw(raw) if raw.segment_size == Some(1000)));
+}
+
+#[test]
+fn a_home_address_option_without_a_binding_goes_nowhere() {
+    let mut fixed = fixed(false, true);
+    let mut packet = datagram(CARE_OF_ADDRESS, OWN, None, 20);
+    let option = segue_wire::ExtensionHeader::home_address(HOME_ADDRESS);
+    packet.extensions.push(option);
+    for _ in 0..10 {
+        fixed.handle_wire(NOW, raw(&packet));
+    }
+    assert_eq!(fixed.poll_kernel(), None);
+    // one error, and no more for a while
+    let error = fixed.poll_interface().unwrap();
+    assert_eq!(error.packet.ip.destination, CARE_OF_ADDRESS);
+    assert_eq!(fixed.poll_interface(), None);
+    let counters = fixed.counters();
+    let (_, counts) = counters
+        .iter()
+        .find(|(part, _)| *part == "correspondent")
+        .unwrap();
+    assert!(counts.contains(&("no_binding", 10)), "{counts:?}");
+}
+
+#[test]
+fn what_came_for_want_of_a_binding_leaves_as_it_is() {
+    let mut fixed = fixed(false, true);
+    fixed.handle_kernel(NOW, datagram(ELSEWHERE, HOME_ADDRESS, None, 20));
+    assert_eq!(fixed.poll_interface(), None);
+    fixed.prefer(InterfaceId(3));
+    let packet = datagram(ELSEWHERE, HOME_ADDRESS, None, 20);
+    fixed.handle_kernel(NOW, packet.clone());
+    let interface = InterfaceId(3);
+    assert_eq!(fixed.poll_interface(), Some(Transmit { interface, packet }));
+}
+
+#[test]
+fn a_correspondent_is_one_at_each_address_of_the_kernels() {
+    let mut every = fixed(false, true);
+    assert_eq!(every.correspondent_addresses().collect::<Vec<_>>(), [OWN]);
+    every.handle_own_addresses(NOW, &[local(ELSEWHERE)]);
+    assert_eq!(every.correspondent_addresses().collect::<Vec<_>>(), [ELSEWHERE]);
+    let config = CorrespondentConfig {
+        address: OWN,
+        ..CorrespondentConfig::default()
+    };
+    let mut one = Fixed::new(None, Some(config), stream(3));
+    one.handle_own_addresses(NOW, &[local(OWN), local(ELSEWHERE)]);
+    assert_eq!(one.correspondent_addresses().collect::<Vec<_>>(), [OWN]);
+    let many: Vec<LocalAddress> = (0..200u16)
+        .map(|n| local(Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, n)))
+        .collect();
+    every.handle_own_addresses(NOW, &many);
+    assert_eq!(every.correspondent_addresses().count(), MOST_CORRESPONDENTS);
+}

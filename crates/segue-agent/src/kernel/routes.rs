@@ -1,0 +1,192 @@
+//! Routes into the TUN device, which go with it, and rules that have those of a home address in tables of their own.
+//!
+//! A home address is used by applications that do not say where they call from, and by packets that come from it. Everything else of
+//! the machine has the routes that it had: the rules, right before the main table, are
+//!
+//! ```text
+//!   from HOME              table 6275: everything into the device
+//!   all                    the main table without its default routes: networks on the link, what somebody has set up
+//!   from HOME, if chosen   table 6276: the destinations that the file names
+//! ```
+//!
+//! The last one has the flag that the kernel has for Mobile IPv6 (`FIB_RULE_FIND_SADDR`): it holds for a packet without a source
+//! if the route that it leads to would make the home address its source. Rules outlive a process; without the device the tables are
+//! empty, and they change nothing.
+
+use super::netlink::Requests;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use nix::libc::{ENOENT, ESRCH};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use tracing::{info, warn};
+
+/// A table of routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Table {
+    /// The kernel's own.
+    Main,
+    /// From the home address.
+    From,
+    /// To the destinations that the home address is chosen for.
+    Chosen,
+}
+
+impl Table {
+    const fn number(self) -> u32 {
+        match self {
+            Self::Main => RouteHeader::RT_TABLE_MAIN as u32,
+            Self::From => 6275,
+            Self::Chosen => 6276,
+        }
+    }
+}
+
+/// Has the kernel send what is for a prefix to a device.
+///
+/// # Errors
+/// As the kernel has them.
+pub(crate) fn add_route(
+    requests: &mut Requests,
+    table: Table,
+    device: u32,
+    prefix: Ipv6Addr,
+    length: u8,
+) -> io::Result<()> {
+    let route = route(table, device, prefix, length);
+    requests.order(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Takes that back. What the kernel does not have is taken back.
+///
+/// # Errors
+/// As the kernel has them otherwise.
+pub(crate) fn remove_route(requests: &mut Requests, device: u32, address: Ipv6Addr) -> io::Result<()> {
+    let route = route(Table::Main, device, address, 128);
+    gone(requests.order(RouteNetlinkMessage::DelRoute(route), 0), ESRCH)
+}
+
+/// The rules of a home address, while this lives.
+pub(crate) struct Rules {
+    requests: Requests,
+}
+
+impl Rules {
+    /// Has the kernel look a home address up in tables of its own. Rules that an agent has left who was killed go first.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn set_up(home_address: Ipv6Addr) -> io::Result<Self> {
+        let mut rules = Self {
+            requests: Requests::new()?,
+        };
+        let left = rules.remove()?;
+        if left > 0 {
+            info!(left, "found rules of an agent that was killed: removed");
+        }
+        for rule in of_home(home_address) {
+            rules
+                .requests
+                .order(RouteNetlinkMessage::NewRule(rule), NLM_F_CREATE)?;
+        }
+        Ok(rules)
+    }
+
+    /// How many there were.
+    fn remove(&mut self) -> io::Result<usize> {
+        let mut ours = Vec::new();
+        let mut all = RuleMessage::default();
+        all.header.family = AddressFamily::Inet6;
+        self.requests.dump(RouteNetlinkMessage::GetRule(all), |message| {
+            if let RouteNetlinkMessage::NewRule(rule) = message
+                && rule.attributes.contains(&RuleAttribute::Protocol(OURS))
+            {
+                ours.push(rule);
+            }
+        })?;
+        let count = ours.len();
+        for rule in ours {
+            gone(self.requests.order(RouteNetlinkMessage::DelRule(rule), 0), ENOENT)?;
+        }
+        Ok(count)
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove() {
+            warn!(%error, "rules are left, of tables that are empty: the next agent removes them");
+        }
+    }
+}
+
+fn gone(done: io::Result<()>, missing: i32) -> io::Result<()> {
+    match done {
+        Err(error) if error.raw_os_error() == Some(missing) => Ok(()),
+        done => done,
+    }
+}
+
+fn route(table: Table, device: u32, prefix: Ipv6Addr, length: u8) -> RouteMessage {
+    let mut route = RouteMessage::default();
+    route.header.address_family = AddressFamily::Inet6;
+    route.header.destination_prefix_length = length;
+    // the attribute has the number that no byte holds
+    route.header.table = u8::try_from(table.number()).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
+    route.header.protocol = RouteProtocol::Static;
+    route.header.scope = RouteScope::Universe;
+    route.header.kind = RouteType::Unicast;
+    route.attributes = vec![
+        RouteAttribute::Destination(RouteAddress::Inet6(prefix)),
+        RouteAttribute::Oif(device),
+        // before what others have for the same prefix, and beside it
+        RouteAttribute::Priority(1),
+        RouteAttribute::Table(table.number()),
+    ];
+    route
+}
+
+fn of_home(home_address: Ipv6Addr) -> [RuleMessage; 3] {
+    let rule = |table: Table, from: bool, flags: RuleFlags| {
+        let mut rule = RuleMessage::default();
+        rule.header.family = AddressFamily::Inet6;
+        rule.header.action = RuleAction::ToTable;
+        rule.header.table = u8::try_from(table.number()).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
+        rule.header.flags = flags;
+        rule.attributes = vec![
+            RuleAttribute::Priority(PRIORITY),
+            RuleAttribute::Table(table.number()),
+            RuleAttribute::Protocol(OURS),
+        ];
+        if from {
+            rule.header.src_len = 128;
+            rule.attributes
+                .push(RuleAttribute::Source(IpAddr::V6(home_address)));
+        }
+        rule
+    };
+    let mut without_default = rule(Table::Main, false, RuleFlags::empty());
+    without_default
+        .attributes
+        .push(RuleAttribute::SuppressPrefixLen(0));
+    [
+        rule(Table::From, true, RuleFlags::empty()),
+        without_default,
+        rule(
+            Table::Chosen,
+            true,
+            RuleFlags::from_bits_retain(FIB_RULE_FIND_SADDR),
+        ),
+    ]
+}
+
+/// Right before the main table's, and behind those of the same place that somebody has set up.
+const PRIORITY: u32 = 32_765;
+/// By which our rules are known: a number that nobody else has (linux/rtnetlink.h, `RTPROT_`; /etc/iproute2/rt_protos).
+const OURS: RouteProtocol = RouteProtocol::Other(75);
+/// linux/fib_rules.h
+const FIB_RULE_FIND_SADDR: u32 = 0x0001_0000;

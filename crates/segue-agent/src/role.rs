@@ -1,0 +1,257 @@
+//! What each role wants of the machine, and what it shows of itself.
+
+use crate::kernel::{Requests, Rules, Table, add_route};
+use crate::status::{BindingStatus, CorrespondentStatus, RegistrationStatus, SessionStatus};
+use anyhow::{Context as _, anyhow, bail};
+use segue_agent::config::{Machine, Prefix, RoleConfig};
+use segue_agent::fixed::Fixed;
+use segue_agent::locators::{Locators, Networks};
+use segue_agent::stack::{Role, Stack};
+use segue_live::{OsSecrets, Select};
+use segue_proto::Instant;
+use segue_proto::ilnp::{Ilnp, Mode};
+use segue_proto::mip6::{BindingCache, EXTENSION_OVERHEAD, HomeAgent, MobileNode, TUNNEL_OVERHEAD};
+use segue_proto::random::SecretRng;
+use segue_proto::shim::Shim as _;
+use segue_wire::ilnp::{Locator, Nid};
+use std::io;
+use std::net::Ipv6Addr;
+
+/// A role, before anything is set up for it.
+pub(crate) struct Setup {
+    /// What the agent is.
+    pub stack: Stack,
+    /// Its name, as the file has it.
+    pub name: &'static str,
+    /// Where it has addresses of its own.
+    pub locators: Locators,
+    /// The key of the file that says which identifier they have.
+    pub identifier_key: &'static str,
+    /// Bytes by which packets grow on their way down.
+    pub overhead: u32,
+    /// What the kernel sends to the device from the start.
+    pub routes: Routes,
+}
+
+/// What the kernel sends to the device from the start.
+pub(crate) enum Routes {
+    /// Packets to identities.
+    Identities(Ipv6Addr),
+    /// Packets from the home address, or for which it is chosen.
+    Home(Ipv6Addr, Vec<Prefix>),
+    /// Nothing: packets to home addresses while they are bound.
+    None,
+}
+
+impl Setup {
+    /// # Errors
+    /// One line, if something is wrong with the file or the machine.
+    pub fn new(machine: &Machine, role: RoleConfig) -> anyhow::Result<Self> {
+        let secrets = || -> anyhow::Result<Box<dyn SecretRng>> {
+            let secrets = OsSecrets::new().context("randomness of the operating system")?;
+            Ok(Box::new(secrets))
+        };
+        let interfaces = machine.interfaces.len();
+        match role {
+            RoleConfig::Ilnp(config) => {
+                let (nid, prefix) = (config.nid, config.identity_prefix.address(Nid(0)));
+                let shim = Ilnp::new(*config, secrets()?).map_err(|message| anyhow!("ilnp.{message}"))?;
+                Ok(Self {
+                    name: "ilnp",
+                    overhead: shim.overhead(Ipv6Addr::UNSPECIFIED),
+                    locators: Locators::new(nid, Networks::All, interfaces),
+                    identifier_key: "ilnp.nid",
+                    routes: Routes::Identities(prefix),
+                    stack: Stack::new(Role::Ilnp(Box::new(shim))),
+                })
+            }
+            RoleConfig::MobileNode(config) => {
+                let home = config.home_address;
+                let nid = machine.identifier.unwrap_or_else(|| Nid::of(home));
+                let networks = Networks::Except(Locator::of(home));
+                let everywhere = vec![Prefix {
+                    address: Ipv6Addr::UNSPECIFIED,
+                    length: 0,
+                }];
+                let destinations = machine.destinations.clone().unwrap_or(everywhere);
+                let shim = MobileNode::new(*config, secrets()?);
+                Ok(Self {
+                    name: "mobile-node",
+                    overhead: shim.overhead(Ipv6Addr::UNSPECIFIED),
+                    locators: Locators::new(nid, networks, interfaces),
+                    identifier_key: "agent.identifier",
+                    routes: Routes::Home(home, destinations),
+                    stack: Stack::new(Role::MobileNode(Box::new(shim))),
+                })
+            }
+            RoleConfig::Fixed {
+                home_agent,
+                correspondent,
+            } => {
+                let (name, overhead) = match (&home_agent, &correspondent) {
+                    (Some(_), Some(_)) => ("home-agent,correspondent", TUNNEL_OVERHEAD),
+                    (Some(_), None) => ("home-agent", TUNNEL_OVERHEAD),
+                    _ => ("correspondent", EXTENSION_OVERHEAD),
+                };
+                if home_agent.is_some() && !forwards() {
+                    bail!(
+                        "home-agent: net.ipv6.conf.all.forwarding is 0: expected 1, since the kernel forwards what comes out of tunnels"
+                    );
+                }
+                let address = home_agent.as_ref().map(|h| h.address);
+                let (nid, networks) = address.map_or((Nid(0), Networks::None), |address| {
+                    (Nid::of(address), Networks::Only(Locator::of(address)))
+                });
+                let home_agent = home_agent.map(|config| HomeAgent::new(*config));
+                let fixed = Fixed::new(home_agent, correspondent.map(|config| *config), secrets()?);
+                Ok(Self {
+                    name,
+                    overhead,
+                    locators: Locators::new(nid, networks, interfaces),
+                    identifier_key: "home-agent.address",
+                    routes: Routes::None,
+                    stack: Stack::new(Role::Fixed(Box::new(fixed))),
+                })
+            }
+        }
+    }
+}
+
+impl Routes {
+    /// Has the kernel do so: the routes go with the device, the rules when what comes back is dropped.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn set_up(&self, requests: &mut Requests, device: u32) -> io::Result<Option<Rules>> {
+        match self {
+            Self::None => Ok(None),
+            Self::Identities(prefix) => {
+                add_route(requests, Table::Main, device, *prefix, 64)?;
+                Ok(None)
+            }
+            Self::Home(address, destinations) => {
+                add_route(requests, Table::From, device, Ipv6Addr::UNSPECIFIED, 0)?;
+                for Prefix { address, length } in destinations {
+                    add_route(requests, Table::Chosen, device, *address, *length)?;
+                }
+                Rules::set_up(*address).map(Some)
+            }
+        }
+    }
+}
+
+/// Whether this machine is a router; it is believed to be where that cannot be read.
+fn forwards() -> bool {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the agent looks at the machine that it is on"
+    )]
+    let said = std::fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
+    said.map_or(true, |text| text.trim() != "0")
+}
+
+/// Which packets that arrive are the agent's, if its addresses have this identifier.
+pub(crate) fn selected(role: &Role, identifier: Nid) -> Vec<Select> {
+    match role {
+        Role::Ilnp(_) | Role::MobileNode(_) => vec![Select::Identifier(identifier.0)],
+        Role::Fixed(fixed) => {
+            let home = fixed.home_agent_address().map(Select::Address);
+            let own = fixed.correspondent_addresses().map(Select::Mobility);
+            home.into_iter().chain(own).collect()
+        }
+    }
+}
+
+/// What a role shows of an address of the agent's: its state, as the role has it.
+pub(crate) fn state_of_address(role: &Role, interface: usize, address: Ipv6Addr) -> Option<String> {
+    match role {
+        Role::Ilnp(shim) => {
+            let known = shim
+                .locators()
+                .find(|l| usize::from(l.interface.0) == interface && l.locator == Locator::of(address));
+            known.map(|l| format!("{:?}", l.state).to_lowercase())
+        }
+        Role::MobileNode(shim) if shim.care_of_address() == Some(address) => Some("active".to_owned()),
+        Role::MobileNode(shim) => shim.is_assigned(address).then(|| "valid".to_owned()),
+        Role::Fixed(_) => Some("active".to_owned()),
+    }
+}
+
+/// What a role shows of itself.
+#[derive(Default)]
+pub(crate) struct Shown {
+    pub sessions: Vec<SessionStatus>,
+    pub registration: Option<RegistrationStatus>,
+    pub correspondents: Vec<CorrespondentStatus>,
+    pub bindings: Vec<BindingStatus>,
+}
+
+/// What a role shows of itself.
+pub(crate) fn show(role: &Role, now: Instant) -> Shown {
+    match role {
+        Role::Ilnp(shim) => Shown {
+            sessions: sessions(shim),
+            ..Shown::default()
+        },
+        Role::MobileNode(shim) => Shown {
+            registration: Some(RegistrationStatus {
+                home_address: shim.identity(),
+                home_agent: shim.home_agent(),
+                care_of_address: shim.care_of_address(),
+                acknowledged: shim.registered(),
+                lifetime_s: shim
+                    .registered_until()
+                    .map(|until| until.since(now).as_secs_f64()),
+            }),
+            correspondents: shim
+                .correspondents()
+                .map(|(address, optimized)| CorrespondentStatus { address, optimized })
+                .collect(),
+            bindings: bindings_of(shim.binding_cache(), shim.identity(), now),
+            ..Shown::default()
+        },
+        Role::Fixed(fixed) => Shown {
+            bindings: fixed
+                .bindings()
+                .map(|b| BindingStatus {
+                    home_address: b.home_address,
+                    care_of_address: b.care_of_address,
+                    lifetime_s: b.expires.since(now).as_secs_f64(),
+                    at: b.at,
+                })
+                .collect(),
+            ..Shown::default()
+        },
+    }
+}
+
+fn bindings_of(cache: &BindingCache, at: Ipv6Addr, now: Instant) -> Vec<BindingStatus> {
+    let all = cache.iter().map(|(home_address, binding)| BindingStatus {
+        home_address,
+        care_of_address: binding.care_of_address,
+        lifetime_s: binding.expires.since(now).as_secs_f64(),
+        at,
+    });
+    all.collect()
+}
+
+fn sessions(shim: &Ilnp) -> Vec<SessionStatus> {
+    let all = shim.correspondents().map(|peer| SessionStatus {
+        peer: peer.identity(),
+        mode: match peer.mode() {
+            Mode::Unresolved => "unresolved",
+            Mode::Probing => "probing",
+            Mode::Ilnp => "ilnp",
+            Mode::Plain { .. } => "plain",
+        }
+        .to_owned(),
+        called: peer.is_called(),
+        locators: peer
+            .locators()
+            .iter()
+            .filter(|l| !l.withdrawn)
+            .map(|l| l.locator.to_string())
+            .collect(),
+    });
+    all.collect()
+}

@@ -1,0 +1,217 @@
+"""`segue-agent` in the roles of Mobile IPv6: connections of a home address through handovers, and what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import agents
+import lab
+import mobiles
+import pytest
+from agents import iperf, iperf_server, said_by, wait_until
+from mobiles import HOME_ADDRESS, HOME_AGENT, Mobile
+
+REASON = agents.missing()
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+ROLES = ("home", "peer", "mobile")
+SECONDS = 18
+PORTS = (5201, 5202, 5203)
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Mobile]:
+    """The machines of the picture."""
+    with mobiles.world(tmp_path) as world:
+        yield world
+
+
+@lab.real_time
+def go_through_ten_handovers(machines: Mobile) -> None:
+    """TCP and UDP to both correspondents live through them, all else loses nothing, and nothing is left."""
+    mobile, router = machines.hosts["mobile"], machines.hosts["router"]
+    # an attempt that failed may have ended with the link down
+    router.ip("link set a0 up")
+    wait_until(lambda: machines.plain_address("mobile", "eth0"), "an address")
+    before = {host: machines.snapshot(host) for host in ROLES}
+    peer, plain = (machines.plain_address(host, "eth0") for host in ("peer", "plain"))
+    own = machines.plain_address("mobile", "eth1")
+    length = ("-t", str(SECONDS))
+    udp = (*length, "-u", "-b", "1M", "-l", "500")
+    with contextlib.ExitStack() as stack:
+        for host in ("peer", "plain"):
+            for port in PORTS:
+                stack.enter_context(iperf_server(machines.hosts[host], port))
+        home, other, agent = (stack.enter_context(machines.role(host)) for host in ROLES)
+        # nobody names the home address: it is what calls are made from
+        clients = [
+            iperf(mobile, peer, PORTS[0], *length, "-b", "20M"),
+            iperf(mobile, plain, PORTS[0], *length, "-b", "5M"),
+            iperf(mobile, peer, PORTS[1], *udp),
+            iperf(mobile, plain, PORTS[1], *udp),
+            # from eth1, which is never taken down
+            iperf(mobile, peer, PORTS[2], *length, "-u", "-b", "5M", "-l", "1000", "-B", own),
+        ]
+        for client in clients:
+            stack.enter_context(client)
+        time.sleep(1)
+        for interface in ("eth1", "eth0") * 3:
+            agent.move(interface)
+            time.sleep(0.9)
+        for _ in range(2):
+            # a carrier that is lost, and a better network that is back
+            router.ip("link set a0 down")
+            wait_until(lambda: agent.in_use() == "eth1", "the other interface")
+            # silence is found before the kernel tells of the carrier
+            wait_until(lambda: not agent.status()["interfaces"][0]["is_up"], "the carrier to be known as lost")
+            time.sleep(0.5)
+            router.ip("link set a0 up")
+            wait_until(lambda: agent.in_use() == "eth0", "the better interface")
+            time.sleep(0.5)
+        results = [said_by(client) for client in clients]
+        status = agent.status()
+        bindings = {one["home_address"]: one["care_of_address"] for one in home.status()["bindings"]}
+        bindings_there = {one["home_address"]: one["care_of_address"] for one in other.status()["bindings"]}
+    print(status)
+    # the first is that of the beginning
+    moves = status["handovers"][1:]
+    assert len(moves) == 10, status
+    assert all(one["delay_s"] is not None and not one["failed"] for one in moves), status
+    ways = {one["address"]: one["optimized"] for one in status["correspondents"]}
+    assert ways == {peer: True, plain: False}
+    registration = status["registration"]
+    care_of_address = registration["care_of_address"]
+    assert registration["acknowledged"] == care_of_address
+    assert registration["home_address"] == HOME_ADDRESS
+    assert registration["home_agent"] == HOME_AGENT
+    assert bindings == bindings_there == {HOME_ADDRESS: care_of_address}
+    for result, rate in zip(results, (20e6, 5e6), strict=False):
+        assert result["start"]["connected"][0]["local_host"] == HOME_ADDRESS, result["start"]
+        received = result["end"]["sum_received"]["bytes"]
+        assert received > 0.9 * rate / 8 * SECONDS, received
+    for result in results[2:4]:
+        # two carriers, each for half a second at most: the kernel tells, or it is found that nothing gets through
+        assert result["end"]["sum"]["lost_packets"] <= 2 * 0.5 * 1e6 / 8 / 500, result["end"]["sum"]
+    assert results[4]["start"]["connected"][0]["local_host"] == own
+    assert results[4]["end"]["sum"]["lost_packets"] == 0, results[4]["end"]["sum"]
+    for host in ROLES:
+        assert machines.snapshot(host) == before[host], host
+
+
+def test_connections_go_through_ten_handovers(machines: Mobile) -> None:
+    """As it says."""
+    go_through_ten_handovers(machines)
+
+
+def test_the_direct_way_passes_by_the_home_agent(machines: Mobile) -> None:
+    """Two megabytes to a correspondent, and from it; and the same by the home agent to who knows nothing of that."""
+    mobile = machines.hosts["mobile"]
+    size = 2_000_000
+    with contextlib.ExitStack() as stack:
+        for host in ("peer", "plain"):
+            stack.enter_context(iperf_server(machines.hosts[host], PORTS[0]))
+        _, other, agent = (stack.enter_context(machines.role(host)) for host in ROLES)
+
+        def through_home(host: str, *more: str) -> int:
+            address = machines.plain_address(host, "eth0")
+            before = machines.received("home", "eth0")
+            said_by(iperf(mobile, address, PORTS[0], "-n", str(size), "-b", "20M", *more))
+            return machines.received("home", "eth0") - before
+
+        assert through_home("peer") < 0.1 * size
+        # the binding is there by now, and only the first test has to go by the home agent
+        assert through_home("peer") < 0.01 * size
+        assert through_home("peer", "-R") < 0.01 * size
+        assert through_home("plain") > size
+        assert through_home("plain", "-R") > size
+        peer, plain = (machines.plain_address(host, "eth0") for host in ("peer", "plain"))
+        assert mobiles.ways(agent) == {peer: True, plain: False}
+        counters = other.status()["counters"]["correspondent"]
+        assert min(counters["optimized_in"], counters["optimized_out"]) > size / 64_000, counters
+        assert f"{HOME_ADDRESS} dev segue0" in machines.snapshot("peer")
+        shown = agent.command("status").stdout
+        assert f"home address {HOME_ADDRESS}, home agent {HOME_AGENT}: bound to 2001:db8:1::1:7 for " in shown, shown
+        assert f"{peer}  direct" in shown, shown
+        assert f"{plain}  by the home agent" in shown.replace("   ", "  "), shown
+
+
+def test_who_calls_the_home_address_reaches_it(machines: Mobile) -> None:
+    """From both correspondents, by the home agent first."""
+    mobile = machines.hosts["mobile"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(iperf_server(mobile, PORTS[0]))
+        _, _, agent = (stack.enter_context(machines.role(host)) for host in ROLES)
+        for host in ("peer", "plain"):
+            result = said_by(iperf(machines.hosts[host], HOME_ADDRESS, PORTS[0], "-t", "2", "-b", "10M"))
+            assert result["end"]["sum_received"]["bytes"] > 0.9 * 2 * 10e6 / 8, result["end"]
+        peer, plain = (machines.plain_address(host, "eth0") for host in ("peer", "plain"))
+        assert mobiles.ways(agent) == {peer: True, plain: False}
+
+
+def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) -> None:
+    """Rules of routing outlive a process: they lead to tables that are empty, and go at the next start."""
+    before = {host: machines.snapshot(host) for host in ROLES}
+    with contextlib.ExitStack() as stack:
+        killed = [stack.enter_context(machines.role(host)) for host in ROLES]
+        for agent in killed:
+            agent.end(signal.SIGKILL)
+    for host in ROLES:
+        assert "segue" not in machines.snapshot(host)
+    # what the machine sends takes the ways that it had
+    peer = machines.plain_address("peer", "eth0")
+    route = machines.run("ip", "-n", machines.hosts["mobile"].name, "-6", "route", "get", peer)
+    assert "dev eth0" in route, route
+    assert HOME_ADDRESS not in route, route
+    with contextlib.ExitStack() as stack:
+        home, _, mobile = (stack.enter_context(machines.role(host)) for host in ROLES)
+        said = mobile.log.read_text()
+        assert said.count("found an address of an agent that was killed: removed") == 2, said
+        assert "found rules of an agent that was killed: removed left=3" in said, said
+        assert home.log.read_text().count("found an address of an agent that was killed: removed") == 1
+    for host in ROLES:
+        assert machines.snapshot(host) == before[host], host
+
+
+def test_a_home_agent_that_is_a_correspondent_too(machines: Mobile) -> None:
+    """Both tables in one file; the way from its own address to the mobile node is direct."""
+    home = machines.hosts["home"]
+    file = machines.configuration("home")
+    file.write_text(file.read_text() + "\n[correspondent]\n")
+    before = machines.snapshot("home")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(iperf_server(home, PORTS[0]))
+        wait = stack.enter_context(machines.agent("home", written=True, ready=False))
+        wait_until(lambda: mobiles.has_address(wait), "the home agent's address")
+        agent = stack.enter_context(machines.role("mobile"))
+        address = "2001:db8:5::2"
+        said_by(iperf(machines.hosts["mobile"], address, PORTS[0], "-n", "1000000"))
+        assert mobiles.ways(agent) == {address: True}
+        status = wait.status()
+        assert status["role"] == "home-agent,correspondent"
+        assert {one["at"] for one in status["bindings"]} == {address, HOME_AGENT}
+    assert machines.snapshot("home") == before
+
+
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
+    """One line and status 2: a key that others can read, tables that do not go together."""
+    machines = Mobile(tmp_path)
+
+    def said(host: str, extra: str = "", mode: int = 0o600) -> str:
+        file = machines.configuration(host, extra)
+        file.chmod(mode)
+        done = subprocess.run([agents.program(), "check", file], check=False, capture_output=True, text=True)
+        assert done.stderr.count("\n") == (done.returncode != 0), done
+        assert done.returncode in (0, 2)
+        return done.stderr.removeprefix(f"segue-agent: {file}: ").rstrip()
+
+    assert {said(host) for host in ROLES} == {""}
+    for host in ("mobile", "home"):
+        assert said(host, mode=0o640) == ""
+        assert said(host, mode=0o644).startswith("has a key and mode 0644: expected a file that others cannot read")
+    assert said("peer", mode=0o644) == ""
+    assert said("mobile", 'handoff = "on-new-router"').startswith("mobile-node.handoff: expected none")
+    assert said("mobile", "[correspondent]").startswith("[correspondent] beside [mobile-node]: expected one of")
