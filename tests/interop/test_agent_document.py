@@ -14,32 +14,44 @@ import pytest
 REASON = agents.missing()
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 TEXT = (build.ROOT / "docs" / "agent.md").read_text()
-WALK = "\n".join(re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
+WALKS = [
+    "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    for text in TEXT.split("## Mobile IPv6\n")
+]
 FILES = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-NAMES = ("mobile", "router", "peer")
+NAMES = ("mobile", "router", "peer", "home")
 
 
-def test_the_walk_through_does_what_it_says(tmp_path: Path) -> None:
-    """A transfer goes on through both moves, and namespaces are gone. The names are made this process's own."""
-    walk = WALK
+def said(walk: str, folder: Path) -> str:
+    """What the commands of a walk-through print. The names are made this process's own, and namespaces are gone."""
     for name in NAMES:
         own = f"sg-lab-{os.getpid()}-0{name}"
         walk = re.sub(rf"((?:netns (?:add|exec|delete)|-n|netns) ){name}\b(?!\.)", rf"\g<1>{own}", walk)
     script = "set -e -m\n" + re.sub(r"\bsegue agent\b", str(agents.program()), walk)
     try:
         done = subprocess.run(
-            ["bash", "-c", script], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=90
+            ["bash", "-c", script], cwd=folder, check=False, capture_output=True, text=True, timeout=90
         )
     finally:
         for name in NAMES:
             subprocess.run(["ip", "netns", "del", f"sg-lab-{os.getpid()}-0{name}"], check=False, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert "receiver" in done.stdout, done.stdout
-    assert "eth1 is used from now on" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=["ilnp", "mobile-ipv6"])
+def test_the_walk_through_does_what_it_says(tmp_path: Path, walk: str) -> None:
+    """A transfer goes on through both moves."""
+    out = said(walk, tmp_path)
+    assert "receiver" in out, out
+    assert "eth1 is used from now on" in out
     # moved by hand, and away from the link that went down
-    last = done.stdout.rpartition("\ninterface ")[2]
+    last = out.rpartition("\ninterface ")[2]
     assert re.search(r"^eth0 +in use", last, re.MULTILINE), last
     assert last.count(" ms") >= 2, last
+    if walk is WALKS[1]:
+        assert "local 2001:db8:f::1:7" in out, out
+        assert re.search(r"^2001:db8:3::7 +direct$", last, re.MULTILINE), last
 
 
 @pytest.mark.parametrize("text", FILES)
@@ -47,5 +59,6 @@ def test_the_file_of_the_document_is_right(tmp_path: Path, text: str) -> None:
     """`check` has nothing to say of it."""
     file = tmp_path / "agent.toml"
     file.write_text(text)
+    file.chmod(0o600)
     done = subprocess.run([agents.program(), "check", file], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -152,6 +152,50 @@ def test_who_calls_the_home_address_reaches_it(machines: Mobile) -> None:
         assert mobiles.ways(agent) == {peer: True, plain: False}
 
 
+@lab.real_time
+def leave_a_silent_network(machines: Mobile) -> None:
+    """Nothing gets through although the link is up; what is probed is the correspondent, and the home agent."""
+    mobile, router = machines.hosts["mobile"], machines.hosts["router"]
+    machines.folder.chmod(0o777)
+    before = machines.snapshot("mobile")
+    file = machines.configuration("mobile")
+    file.write_text(file.read_text().replace("[agent]", '[agent]\nuser = "nobody"'))
+    silent = "table ip6 silent { chain first { type filter hook prerouting priority -300; iifname a0 drop; }; }"
+    with contextlib.ExitStack() as stack:
+        for host in ("peer", "plain"):
+            stack.enter_context(iperf_server(machines.hosts[host], PORTS[0]))
+        home, _ = (stack.enter_context(machines.role(host)) for host in ROLES[:2])
+        agent = stack.enter_context(machines.agent("mobile", written=True, ready=False))
+        wait_until(lambda: mobiles.is_bound(agent), "the binding")
+        clients = [
+            iperf(mobile, machines.plain_address(host, "eth0"), PORTS[0], "-t", "6", "-b", "2M")
+            for host in ("peer", "plain")
+        ]
+        for client in clients:
+            stack.enter_context(client)
+        time.sleep(2)
+        subprocess.run(router.command("nft", silent), check=True)
+        try:
+            wait_until(lambda: agent.in_use() == "eth1", "the other network", within=2)
+            results = [said_by(client) for client in clients]
+            status = agent.status()
+        finally:
+            subprocess.run(router.command("nft", "delete table ip6 silent"), check=True)
+        assert status["interfaces"][0]["is_up"]
+        counters = status["counters"]["mobile-node"]
+        assert counters["networks_silent"] == 1, counters
+        assert counters["probes_answered"] > 0, counters
+        assert [one["care_of_address"][:12] for one in home.status()["bindings"]] == ["2001:db8:2::"]
+    for result in results:
+        assert result["end"]["sum_received"]["bytes"] > 0.9 * 6 * 2e6 / 8, result["end"]
+    assert machines.snapshot("mobile") == before
+
+
+def test_a_network_through_which_nothing_gets_is_left(machines: Mobile) -> None:
+    """As it says."""
+    leave_a_silent_network(machines)
+
+
 def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) -> None:
     """Rules of routing outlive a process: they lead to tables that are empty, and go at the next start."""
     before = {host: machines.snapshot(host) for host in ROLES}

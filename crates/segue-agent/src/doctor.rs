@@ -1,9 +1,10 @@
 //! `segue-agent doctor`: what the agent needs of the machine, tried in a network namespace of its own.
 
-use crate::kernel::{Guard, NextHops};
+use crate::kernel::{Guard, NextHops, Rules};
 use nix::sched::{CloneFlags, unshare};
 use segue_live::{PacketSocket, Select, SuperTun, Takes};
 use std::io::{self, Write as _};
+use std::net::Ipv6Addr;
 
 /// Tries everything, and says a line of each. 1 if something is missing.
 pub(crate) fn look() -> anyhow::Result<u8> {
@@ -38,5 +39,12 @@ pub(crate) fn look() -> anyhow::Result<u8> {
     say("filters at ingress that go with the agent", guard, remedy)?;
     let remedy = "expected IPv6 and rtnetlink";
     say("routes and neighbours", NextHops::new().map(drop), remedy)?;
+    let remedy =
+        "expected a kernel with CONFIG_IPV6_MULTIPLE_TABLES; only a mobile node of Mobile IPv6 needs it";
+    say(
+        "rules of routing for a home address",
+        Rules::set_up(Ipv6Addr::LOCALHOST).map(drop),
+        remedy,
+    )?;
     Ok(u8::from(missing > 0))
 }

@@ -125,6 +125,12 @@ impl Locators {
             .flat_map(move |(number, all)| all.keys().map(move |locator| local(number, *locator, nid)))
     }
 
+    /// Whether there is one network that the agent is to have an address in, and none of the interfaces is in it.
+    #[must_use]
+    pub fn misses_its_network(&self) -> bool {
+        matches!(self.networks, Networks::Only(_)) && self.wanted().next().is_none()
+    }
+
     /// Whether an interface has a locator that can be used where there is a choice.
     #[must_use]
     pub fn is_usable(&self, interface: usize) -> bool {
@@ -321,6 +327,8 @@ mod tests {
         assert_eq!(added(Networks::Only(HOME)), [HOME]);
         assert_eq!(added(Networks::Except(HOME)), [AWAY]);
         assert_eq!(added(Networks::None), []);
+        assert!(Locators::new(NID, Networks::Only(HOME), 1).misses_its_network());
+        assert!(!Locators::new(NID, Networks::All, 1).misses_its_network());
         // what others have elsewhere is theirs
         let locators = Locators::new(NID, Networks::Only(HOME), 1);
         let others = held(AWAY, NID.0, 64);

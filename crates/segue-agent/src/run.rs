@@ -233,6 +233,9 @@ impl Running {
             head: Vec::new(),
         };
         running.take_network()?;
+        if running.locators.misses_its_network() {
+            warn!("{identifier_key}: no interface has an address of its network yet: waiting for one");
+        }
         debug!(mtu, "set up");
         Ok(running)
     }
@@ -590,7 +593,7 @@ impl Running {
                 }
             }
             ShimEvent::FellBack { peer } => info!(%peer, "speaks only IPv6"),
-            ShimEvent::RouteChanged { peer, to } => info!(%peer, %to, "has moved"),
+            ShimEvent::RouteChanged { peer, to } => info!(%peer, %to, "its packets go another way"),
             _ => {}
         }
     }
