@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import subprocess
 import time
@@ -150,6 +151,25 @@ def test_who_calls_the_home_address_reaches_it(machines: Mobile) -> None:
             assert result["end"]["sum_received"]["bytes"] > 0.9 * 2 * 10e6 / 8, result["end"]
         peer, plain = (machines.plain_address(host, "eth0") for host in ("peer", "plain"))
         assert mobiles.ways(agent) == {peer: True, plain: False}
+
+
+def test_a_home_address_is_chosen_while_the_home_agent_has_a_binding(machines: Mobile) -> None:
+    """Calls that name no source are the kernel's own until then, and those to what is on the link in any case."""
+    name = machines.hosts["mobile"].name
+    own, peer = machines.plain_address("mobile", "eth0"), machines.plain_address("peer", "eth0")
+
+    def source(to: str) -> str:
+        [route] = json.loads(machines.run("ip", "-n", name, "-6", "-j", "route", "get", to))
+        return str(route["prefsrc"])
+
+    with machines.agent("mobile") as agent:
+        assert source(peer) == own
+        assert agent.status()["registration"]["acknowledged"] is None
+        assert "is not acknowledged" in agent.command("status").stdout
+        with machines.role("home"):
+            wait_until(lambda: mobiles.is_bound(agent), "the binding")
+            wait_until(lambda: source(peer) == HOME_ADDRESS, "the home address to be chosen")
+            assert source("2001:db8:1::1") == own
 
 
 @lab.real_time

@@ -38,7 +38,7 @@ pub(crate) fn look() -> anyhow::Result<u8> {
     let remedy = "expected nftables with filters at ingress and tables with an owner (Linux 5.12, CONFIG_NF_TABLES_NETDEV)";
     say("filters at ingress that go with the agent", guard, remedy)?;
     let remedy = "expected IPv6 and rtnetlink";
-    say("routes and neighbours", NextHops::new().map(drop), remedy)?;
+    say("routes and neighbours", NextHops::new(0).map(drop), remedy)?;
     let remedy =
         "expected a kernel with CONFIG_IPV6_MULTIPLE_TABLES; only a mobile node of Mobile IPv6 needs it";
     say(

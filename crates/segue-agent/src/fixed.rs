@@ -19,7 +19,7 @@ use segue_proto::random::{SecretRng, Stream};
 use segue_proto::shim::{Count, Inbound, Shim as _, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
 use segue_wire::Packet;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 
 /// A machine that stays.
@@ -134,9 +134,9 @@ impl Fixed {
         )
     }
 
-    /// The home addresses that are bound, if that has changed since the last call: packets to them are to come here.
-    pub fn take_bound(&mut self) -> Option<BTreeSet<Ipv6Addr>> {
-        core::mem::take(&mut self.changed).then(|| self.bindings().map(|b| b.home_address).collect())
+    /// Whether bindings have come or gone since the last call: packets to home addresses that are bound are to come here.
+    pub fn take_change(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
     }
 
     /// What the kernel has for addresses of its own.

@@ -8,6 +8,8 @@ mod control;
 #[cfg(target_os = "linux")]
 mod doctor;
 #[cfg(target_os = "linux")]
+mod file;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod options;
@@ -32,7 +34,7 @@ fn main() -> std::process::ExitCode {
     segue_live::command_line::main(
         "segue-agent",
         |options: options::Options| match options.command {
-            Command::Check(file) => run::check(&file.file),
+            Command::Check(file) => file::check(&file.file),
             Command::Run(file) => run::run(&file.file),
             Command::Status(status) => control::show_status(&status.agent.socket, status.json),
             Command::Handover(handover) => control::ask_for(&handover.agent.socket, &handover.interface),

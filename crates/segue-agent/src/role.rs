@@ -1,6 +1,6 @@
 //! What each role wants of the machine, and what it shows of itself.
 
-use crate::kernel::{Requests, Rules, Table, add_route};
+use crate::kernel::{Route, Table};
 use crate::status::{BindingStatus, CorrespondentStatus, RegistrationStatus, SessionStatus};
 use anyhow::{Context as _, anyhow, bail};
 use segue_agent::config::{Machine, Prefix, RoleConfig};
@@ -14,7 +14,7 @@ use segue_proto::mip6::{BindingCache, EXTENSION_OVERHEAD, HomeAgent, MobileNode,
 use segue_proto::random::SecretRng;
 use segue_proto::shim::Shim as _;
 use segue_wire::ilnp::{Locator, Nid};
-use std::io;
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 /// A role, before anything is set up for it.
@@ -29,18 +29,18 @@ pub(crate) struct Setup {
     pub identifier_key: &'static str,
     /// Bytes by which packets grow on their way down.
     pub overhead: u32,
-    /// What the kernel sends to the device from the start.
-    pub routes: Routes,
+    /// What the kernel sends to the device.
+    pub destinations: Destinations,
 }
 
-/// What the kernel sends to the device from the start.
-pub(crate) enum Routes {
-    /// Packets to identities.
+/// What the kernel sends to the device.
+pub(crate) enum Destinations {
+    /// Packets to identities, which have this prefix.
     Identities(Ipv6Addr),
-    /// Packets from the home address, or for which it is chosen.
+    /// Packets from the home address; and those for which it is chosen while the home agent knows where the node is.
     Home(Ipv6Addr, Vec<Prefix>),
-    /// Nothing: packets to home addresses while they are bound.
-    None,
+    /// Packets to home addresses while they are bound.
+    Bound,
 }
 
 impl Setup {
@@ -61,7 +61,7 @@ impl Setup {
                     overhead: shim.overhead(Ipv6Addr::UNSPECIFIED),
                     locators: Locators::new(nid, Networks::All, interfaces),
                     identifier_key: "ilnp.nid",
-                    routes: Routes::Identities(prefix),
+                    destinations: Destinations::Identities(prefix),
                     stack: Stack::new(Role::Ilnp(Box::new(shim))),
                 })
             }
@@ -80,7 +80,7 @@ impl Setup {
                     overhead: shim.overhead(Ipv6Addr::UNSPECIFIED),
                     locators: Locators::new(nid, networks, interfaces),
                     identifier_key: "agent.identifier",
-                    routes: Routes::Home(home, destinations),
+                    destinations: Destinations::Home(home, destinations),
                     stack: Stack::new(Role::MobileNode(Box::new(shim))),
                 })
             }
@@ -109,7 +109,7 @@ impl Setup {
                     overhead,
                     locators: Locators::new(nid, networks, interfaces),
                     identifier_key: "home-agent.address",
-                    routes: Routes::None,
+                    destinations: Destinations::Bound,
                     stack: Stack::new(Role::Fixed(Box::new(fixed))),
                 })
             }
@@ -117,25 +117,36 @@ impl Setup {
     }
 }
 
-impl Routes {
-    /// Has the kernel do so: the routes go with the device, the rules when what comes back is dropped.
-    ///
-    /// # Errors
-    /// As the kernel has them.
-    pub fn set_up(&self, requests: &mut Requests, device: u32) -> io::Result<Option<Rules>> {
+impl Destinations {
+    /// The home address, which has rules of routing.
+    pub fn home_address(&self) -> Option<Ipv6Addr> {
         match self {
-            Self::None => Ok(None),
-            Self::Identities(prefix) => {
-                add_route(requests, Table::Main, device, *prefix, 64)?;
-                Ok(None)
+            Self::Home(address, _) => Some(*address),
+            _ => None,
+        }
+    }
+
+    /// The routes to the device that there are to be now.
+    pub fn routes(&self, role: &Role) -> BTreeSet<Route> {
+        let to = |table, prefix, length| Route {
+            table,
+            prefix,
+            length,
+        };
+        match (self, role) {
+            (Self::Identities(prefix), _) => [to(Table::Main, *prefix, 64)].into(),
+            (Self::Home(_, destinations), Role::MobileNode(shim)) => {
+                let chosen = destinations.iter().filter(|_| shim.registered().is_some());
+                let chosen = chosen.map(|d| to(Table::Chosen, d.address, d.length));
+                chosen
+                    .chain([to(Table::From, Ipv6Addr::UNSPECIFIED, 0)])
+                    .collect()
             }
-            Self::Home(address, destinations) => {
-                add_route(requests, Table::From, device, Ipv6Addr::UNSPECIFIED, 0)?;
-                for Prefix { address, length } in destinations {
-                    add_route(requests, Table::Chosen, device, *address, *length)?;
-                }
-                Rules::set_up(*address).map(Some)
+            (_, Role::Fixed(fixed)) => {
+                let bound = fixed.bindings().map(|b| b.home_address);
+                bound.map(|address| to(Table::Main, address, 128)).collect()
             }
+            _ => BTreeSet::new(),
         }
     }
 }

@@ -2,14 +2,15 @@
 //! deadlines, requests and signals.
 
 use crate::control::{Control, Request, Response};
+use crate::file;
 use crate::kernel::{
-    Guard, NextHops, Port, Requests, Routed, Rules, Table, VALID_FOR, add, add_route, mtu_of, offload_of,
-    remove, remove_route, set_up_device,
+    Guard, NextHops, Port, Requests, Routed, Routes, Rules, VALID_FOR, add, mtu_of, offload_of, remove,
+    set_up_device,
 };
 use crate::privileges;
-use crate::role::{Setup, Shown, selected, show, state_of_address};
+use crate::role::{Destinations, Setup, Shown, selected, show, state_of_address};
 use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, Status};
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
@@ -29,12 +30,9 @@ use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::ilnp::Locator;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::net::Ipv6Addr;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tracing::{debug, info, warn};
 
@@ -50,20 +48,10 @@ const REMEMBERED: usize = 16;
 const USUAL_MTU: u32 = 1500;
 /// RFC 8200 section 5.
 const LEAST_MTU: u32 = 1280;
-/// Others may read or write a file.
-const OF_OTHERS: u32 = 0o006;
-/// A file has no more than this.
-const LONGEST_FILE: u64 = 1 << 20;
-
-/// `segue-agent check`.
-pub(crate) fn check(file: &Path) -> anyhow::Result<u8> {
-    read(file)?;
-    Ok(0)
-}
 
 /// `segue-agent run`.
 pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
-    let config = read(file)?;
+    let config = file::read(file)?;
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEGUE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     tracing_subscriber::fmt()
@@ -85,30 +73,6 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     running.carry(control, &signals)
-}
-
-fn read(file: &Path) -> anyhow::Result<Config> {
-    let shown = file.display();
-    let mut text = String::new();
-    #[expect(clippy::disallowed_methods, reason = "the agent reads its file")]
-    let opened = File::open(file).with_context(|| shown.to_string())?;
-    let mode = opened
-        .metadata()
-        .with_context(|| shown.to_string())?
-        .permissions()
-        .mode();
-    opened
-        .take(LONGEST_FILE)
-        .read_to_string(&mut text)
-        .with_context(|| shown.to_string())?;
-    let config = Config::parse(&text).map_err(|message| anyhow!("{shown}: {message}"))?;
-    if config.has_secret() && mode & OF_OTHERS != 0 {
-        bail!(
-            "{shown}: has a key and mode {:04o}: expected a file that others cannot read, as after chmod o-rwx",
-            mode & 0o7777
-        );
-    }
-    Ok(config)
 }
 
 /// An interface of the list.
@@ -142,8 +106,8 @@ struct Running {
     requests: Requests,
     /// Of routing, while the agent runs.
     _rules: Option<Rules>,
-    /// Addresses packets to which the kernel sends to the device.
-    bound: BTreeSet<Ipv6Addr>,
+    routes: Routes,
+    destinations: Destinations,
     refresh_at: Instant,
     retry_at: Option<Instant>,
     handovers: VecDeque<HandoverStatus>,
@@ -163,7 +127,7 @@ impl Running {
             locators,
             identifier_key,
             overhead,
-            routes,
+            destinations,
         } = Setup::new(&machine, config.role)?;
         let mut requests = Requests::new().context("rtnetlink")?;
         let addresses = AddressWatch::new().context("addresses of this machine")?;
@@ -195,9 +159,12 @@ impl Running {
         let device = if_nametoindex(machine.device.as_str())?;
         set_up_device(&mut requests, device, stack.identity(), mtu)
             .with_context(|| format!("TUN device {}", machine.device))?;
-        let rules = routes
-            .set_up(&mut requests, device)
+        let mut routes = Routes::new(device).context("rtnetlink")?;
+        routes
+            .set(&destinations.routes(stack.role()))
             .with_context(|| format!("routes to {}", machine.device))?;
+        let rules = destinations.home_address().map(Rules::set_up).transpose();
+        let rules = rules.context("rules of routing")?;
         let guard = Guard::new(&format!("segue-{}", machine.device)).context("nftables")?;
         let selected = selected(stack.role(), locators.identifier());
         let slots = machine.interfaces.into_iter().map(|name| Slot {
@@ -221,11 +188,12 @@ impl Running {
             addresses,
             carriers: CarrierWatch::new(None).context("interfaces of this machine")?,
             carrier: BTreeMap::new(),
-            hops: NextHops::new().context("routes and neighbours")?,
+            hops: NextHops::new(device).context("routes and neighbours")?,
             routed: Routed::open().context("raw socket")?,
             requests,
             _rules: rules,
-            bound: BTreeSet::new(),
+            routes,
+            destinations,
             refresh_at: now + REFRESH_EVERY,
             retry_at: None,
             handovers: VecDeque::new(),
@@ -402,24 +370,6 @@ impl Running {
         }
     }
 
-    /// Home addresses are bound, or no longer: packets to them come here while they are.
-    fn take_bound(&mut self, bound: BTreeSet<Ipv6Addr>) {
-        let Ok(device) = if_nametoindex(self.device.as_str()) else {
-            return;
-        };
-        for address in self.bound.difference(&bound) {
-            if let Err(error) = remove_route(&mut self.requests, device, *address) {
-                warn!(%address, %error, "its route is left");
-            }
-        }
-        for address in bound.difference(&self.bound) {
-            if let Err(error) = add_route(&mut self.requests, Table::Main, device, *address, 128) {
-                warn!(%address, %error, "has no route");
-            }
-        }
-        self.bound = bound;
-    }
-
     /// Which interfaces can be used: those with a locator that lead on to the world, or those with a locator if none does. An address
     /// is there before its router is heard again.
     fn usable(&mut self) -> Vec<bool> {
@@ -543,8 +493,10 @@ impl Running {
         while let Some(packet) = self.stack.poll_routed() {
             self.routed.send(&packet).context("raw socket")?;
         }
-        if let Some(bound) = self.stack.take_bound() {
-            self.take_bound(bound);
+        if self.stack.take_change()
+            && let Err(error) = self.routes.set(&self.destinations.routes(self.stack.role()))
+        {
+            warn!(%error, "not all routes to {} are as they are to be", self.device);
         }
         while let Some(event) = self.stack.poll_event() {
             self.note(now, event);

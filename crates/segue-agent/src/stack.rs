@@ -24,7 +24,7 @@ use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
 use segue_wire::Packet;
 use segue_wire::raw::ChecksumState;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::Ipv6Addr;
 
 /// What the agent is.
@@ -98,6 +98,8 @@ pub struct Stack {
     to_wire: VecDeque<Transmit>,
     events: VecDeque<ShimEvent>,
     counters: StackCounters,
+    /// A mobile node's home agent had a binding when somebody last asked.
+    registered: bool,
 }
 
 impl Stack {
@@ -110,6 +112,7 @@ impl Stack {
             to_wire: VecDeque::new(),
             events: VecDeque::new(),
             counters: StackCounters::default(),
+            registered: false,
         }
     }
 
@@ -280,11 +283,16 @@ impl Stack {
         Some(packet)
     }
 
-    /// The addresses packets to which are to come here, if that has changed since the last call.
-    pub fn take_bound(&mut self) -> Option<BTreeSet<Ipv6Addr>> {
+    /// Whether what is to come here has changed since the last call: a mobile node has a binding with its home agent or none any
+    /// more, or others have bindings here.
+    pub fn take_change(&mut self) -> bool {
         match &mut self.role {
-            Role::Fixed(fixed) => fixed.take_bound(),
-            _ => None,
+            Role::Ilnp(_) => false,
+            Role::MobileNode(shim) => {
+                let registered = shim.registered().is_some();
+                core::mem::replace(&mut self.registered, registered) != registered
+            }
+            Role::Fixed(fixed) => fixed.take_change(),
         }
     }
 

@@ -12,4 +12,4 @@ pub(crate) use guard::Guard;
 pub(crate) use netlink::Requests;
 pub(crate) use next_hops::NextHops;
 pub(crate) use port::{Port, Routed, offload_of};
-pub(crate) use routes::{Rules, Table, add_route, remove_route};
+pub(crate) use routes::{Route, Routes, Rules, Table};

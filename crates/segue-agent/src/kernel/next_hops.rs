@@ -39,22 +39,25 @@ struct Route {
 pub(crate) struct NextHops {
     watch: Socket,
     requests: Requests,
+    /// The agent's own, routes to which say nothing of where packets of interfaces go.
+    device: u32,
     routes: BTreeMap<(u32, Ipv6Addr), Route>,
     neighbors: BTreeMap<(u32, Ipv6Addr), Mac>,
 }
 
 impl NextHops {
-    /// Begins to watch.
+    /// Begins to watch, without routes to the agent's own device.
     ///
     /// # Errors
     /// If the kernel offers no rtnetlink.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(device: u32) -> io::Result<Self> {
         let mut watch = Socket::new(NETLINK_ROUTE)?;
         watch.bind(&SocketAddr::new(0, GROUPS))?;
         watch.set_non_blocking(true)?;
         let mut hops = Self {
             watch,
             requests: Requests::new()?,
+            device,
             routes: BTreeMap::new(),
             neighbors: BTreeMap::new(),
         };
@@ -136,7 +139,9 @@ impl NextHops {
                 match inner {
                     RouteNetlinkMessage::NewNeighbour(neighbor) => changed |= self.note(&neighbor, true),
                     RouteNetlinkMessage::DelNeighbour(neighbor) => changed |= self.note(&neighbor, false),
-                    RouteNetlinkMessage::NewRoute(_) | RouteNetlinkMessage::DelRoute(_) => {
+                    RouteNetlinkMessage::NewRoute(route) | RouteNetlinkMessage::DelRoute(route)
+                        if !route.attributes.contains(&RouteAttribute::Oif(self.device)) =>
+                    {
                         changed = true;
                         self.routes.clear();
                     }

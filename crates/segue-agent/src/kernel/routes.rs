@@ -21,12 +21,13 @@ use netlink_packet_route::route::{
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::libc::{ENOENT, ESRCH};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use tracing::{info, warn};
 
 /// A table of routes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Table {
     /// The kernel's own.
     Main,
@@ -46,28 +47,58 @@ impl Table {
     }
 }
 
-/// Has the kernel send what is for a prefix to a device.
-///
-/// # Errors
-/// As the kernel has them.
-pub(crate) fn add_route(
-    requests: &mut Requests,
-    table: Table,
-    device: u32,
-    prefix: Ipv6Addr,
-    length: u8,
-) -> io::Result<()> {
-    let route = route(table, device, prefix, length);
-    requests.order(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
+/// What is for a prefix goes to the device.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Route {
+    pub table: Table,
+    pub prefix: Ipv6Addr,
+    pub length: u8,
 }
 
-/// Takes that back. What the kernel does not have is taken back.
-///
-/// # Errors
-/// As the kernel has them otherwise.
-pub(crate) fn remove_route(requests: &mut Requests, device: u32, address: Ipv6Addr) -> io::Result<()> {
-    let route = route(Table::Main, device, address, 128);
-    gone(requests.order(RouteNetlinkMessage::DelRoute(route), 0), ESRCH)
+/// The routes to a device.
+pub(crate) struct Routes {
+    requests: Requests,
+    device: u32,
+    /// As the kernel has them.
+    there: BTreeSet<Route>,
+}
+
+impl Routes {
+    /// None yet.
+    ///
+    /// # Errors
+    /// If the kernel offers no rtnetlink.
+    pub fn new(device: u32) -> io::Result<Self> {
+        Ok(Self {
+            requests: Requests::new()?,
+            device,
+            there: BTreeSet::new(),
+        })
+    }
+
+    /// Has the kernel have these, and no others.
+    ///
+    /// # Errors
+    /// As the kernel has them: the last, when all else is done.
+    pub fn set(&mut self, wanted: &BTreeSet<Route>) -> io::Result<()> {
+        let mut done = Ok(());
+        for route in self.there.difference(wanted) {
+            let message = message(*route, self.device);
+            let removed = self.requests.order(RouteNetlinkMessage::DelRoute(message), 0);
+            done = gone(removed, ESRCH).and(done);
+        }
+        let mut there: BTreeSet<Route> = self.there.intersection(wanted).copied().collect();
+        for route in wanted.difference(&self.there) {
+            let message = message(*route, self.device);
+            let flags = NLM_F_CREATE | NLM_F_EXCL;
+            match self.requests.order(RouteNetlinkMessage::NewRoute(message), flags) {
+                Ok(()) => drop(there.insert(*route)),
+                Err(error) => done = Err(error),
+            }
+        }
+        self.there = there;
+        done
+    }
 }
 
 /// The rules of a home address, while this lives.
@@ -131,23 +162,24 @@ fn gone(done: io::Result<()>, missing: i32) -> io::Result<()> {
     }
 }
 
-fn route(table: Table, device: u32, prefix: Ipv6Addr, length: u8) -> RouteMessage {
-    let mut route = RouteMessage::default();
-    route.header.address_family = AddressFamily::Inet6;
-    route.header.destination_prefix_length = length;
+fn message(route: Route, device: u32) -> RouteMessage {
+    let table = route.table.number();
+    let mut message = RouteMessage::default();
+    message.header.address_family = AddressFamily::Inet6;
+    message.header.destination_prefix_length = route.length;
     // the attribute has the number that no byte holds
-    route.header.table = u8::try_from(table.number()).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
-    route.header.protocol = RouteProtocol::Static;
-    route.header.scope = RouteScope::Universe;
-    route.header.kind = RouteType::Unicast;
-    route.attributes = vec![
-        RouteAttribute::Destination(RouteAddress::Inet6(prefix)),
+    message.header.table = u8::try_from(table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
+    message.header.protocol = RouteProtocol::Static;
+    message.header.scope = RouteScope::Universe;
+    message.header.kind = RouteType::Unicast;
+    message.attributes = vec![
+        RouteAttribute::Destination(RouteAddress::Inet6(route.prefix)),
         RouteAttribute::Oif(device),
         // before what others have for the same prefix, and beside it
         RouteAttribute::Priority(1),
-        RouteAttribute::Table(table.number()),
+        RouteAttribute::Table(table),
     ];
-    route
+    message
 }
 
 fn of_home(home_address: Ipv6Addr) -> [RuleMessage; 3] {
