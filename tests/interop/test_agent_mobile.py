@@ -216,6 +216,26 @@ def test_a_network_through_which_nothing_gets_is_left(machines: Mobile) -> None:
     leave_a_silent_network(machines)
 
 
+@lab.real_time
+def lose_the_agent_of_a_correspondent(machines: Mobile) -> None:
+    """The kernel there does not know the option that packets have by then, and says so."""
+    mobile, peer = machines.hosts["mobile"], machines.plain_address("peer", "eth0")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(iperf_server(machines.hosts["peer"], PORTS[0]))
+        _, other, agent = (stack.enter_context(machines.role(host)) for host in ROLES)
+        client = stack.enter_context(iperf(mobile, peer, PORTS[0], "-t", "8", "-b", "5M"))
+        wait_until(lambda: mobiles.ways(agent).get(peer), "the direct way")
+        other.end(signal.SIGKILL)
+        wait_until(lambda: not mobiles.ways(agent)[peer], "the way by the home agent")
+        result = said_by(client)
+    assert result["end"]["sum_received"]["bytes"] > 0.8 * 8 * 5e6 / 8, result["end"]
+
+
+def test_a_connection_outlives_the_agent_of_its_correspondent(machines: Mobile) -> None:
+    """As it says."""
+    lose_the_agent_of_a_correspondent(machines)
+
+
 def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) -> None:
     """Rules of routing outlive a process: they lead to tables that are empty, and go at the next start."""
     before = {host: machines.snapshot(host) for host in ROLES}

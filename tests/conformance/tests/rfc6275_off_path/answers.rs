@@ -205,6 +205,50 @@ fn a_forged_parameter_problem_does_not_end_route_optimisation() {
     assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
 }
 
+/// A correspondent that was restarted without Mobile IPv6 does not know the option any more. What says so may be forged, and is
+/// weighed as a Binding Error is: the tests show what is true.
+#[test]
+fn a_parameter_problem_about_the_home_address_option_has_the_correspondent_tested_again() {
+    let mut net = optimized();
+    let problem = |code, pointer, home_address| {
+        let mut quoted = datagram(CARE_OF, CORRESPONDENT, b"out");
+        quoted
+            .extensions
+            .push(ExtensionHeader::home_address(home_address));
+        let problem = Icmpv6::ParameterProblem {
+            code,
+            pointer,
+            invoking: Icmpv6::quote(&quoted),
+        };
+        Packet {
+            payload: Payload::Icmpv6(problem),
+            ..datagram(CORRESPONDENT, CARE_OF, b"")
+        }
+    };
+    net.run(secs(2));
+    // behind the fixed header, next header, length, and padding to 8n+6
+    const POINTER: u32 = 46;
+    for (code, pointer, home_address) in [
+        (1, POINTER, HOME),
+        (2, POINTER + 1, HOME),
+        (2, 5000, HOME),
+        (2, POINTER, address(1, 77)),
+    ] {
+        net.inject(problem(code, pointer, home_address));
+        assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+    }
+    net.inject(problem(2, POINTER, HOME));
+    assert!(!net.mobile(MN).is_optimized(CORRESPONDENT));
+    net.run(secs(1));
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT), "it was forged");
+    // while packets come the direct way it is passed over
+    net.send(CN, HOME, b"in");
+    net.run(ms(100));
+    net.inject(problem(2, POINTER, HOME));
+    assert_eq!(net.counts(MN).ignored, 1);
+    assert!(net.mobile(MN).is_optimized(CORRESPONDENT));
+}
+
 /// Somebody makes the correspondent send a genuine Binding Error: a message of an unknown type in the name of the mobile
 /// node, just when that has moved. It must not give route optimisation up, while the correspondent goes on sending to
 /// where it was. (Found by the fuzzer.)

@@ -242,10 +242,18 @@ impl MobileNode {
 
     /// A parameter problem about a test of ours: the peer does not know mobility headers (section 11.3.5). The cookie that
     /// it quotes shows that it saw the test.
+    ///
+    /// One about our Home Address option is from a peer that has known it and does no longer: it stands for the Binding Error
+    /// that the peer does not send, and is believed no more than that.
     pub(super) fn handle_parameter_problem(&mut self, now: Instant, peer: Ipv6Addr, error: &Icmpv6) {
         let Some(quoted) = error.invoking().and_then(|q| Invoking::parse(q).ok()) else {
             return;
         };
+        let home_address = self.config.home_address;
+        if quoted.destination == peer && refuses_option(error, home_address) {
+            let status = binding_error::UNKNOWN_BINDING;
+            return self.handle_binding_error(now, peer, status, home_address);
+        }
         let Some(entry) = self.peers.get_mut(peer) else {
             return;
         };
@@ -460,6 +468,23 @@ impl MobileNode {
             self.events.push_back(ShimEvent::RouteChanged { peer, to });
         }
     }
+}
+
+/// Whether this says that a Home Address option with this address is not known (RFC 8200 section 4.2).
+fn refuses_option(error: &Icmpv6, home_address: Ipv6Addr) -> bool {
+    const UNRECOGNIZED_OPTION: u8 = 2;
+    const HOME_ADDRESS_OPTION: [u8; 2] = [0xc9, 16];
+    let Icmpv6::ParameterProblem {
+        code: UNRECOGNIZED_OPTION,
+        pointer,
+        invoking,
+    } = error
+    else {
+        return false;
+    };
+    let option = invoking.get(*pointer as usize..).unwrap_or_default();
+    let address = option.strip_prefix(&HOME_ADDRESS_OPTION);
+    address.is_some_and(|address| address.starts_with(&home_address.octets()))
 }
 
 /// A refresh that a correspondent asks for comes at least so long after the last registration.
