@@ -25,6 +25,8 @@ from agents import FIREWALL, Agent, World, has_all, interfaces, uses_first, wait
 from lab import Namespace
 
 HOME_ADDRESS = "2001:db8:f::1:7"
+# Of the peer, where that is mobile too.
+SECOND = "2001:db8:f::1:8"
 HOME_AGENT = "2001:db8:f::a"
 # Of the care-of addresses.
 IDENTIFIER = "0:0:1:7"
@@ -37,6 +39,14 @@ SECURITY = f'security = {{ spi = 256, key = "{KEY}" }}'
 @dataclass
 class Mobile(World):
     """The network of the picture."""
+
+    def second(self) -> None:
+        """Files by which the peer is a mobile node too, of the same home agent."""
+        served, node = self.configuration("home"), self.configuration("mobile").read_text()
+        served.write_text(served.read_text() + f'\n[[home-agent.mobile_nodes]]\nhome_address = "{SECOND}"\n{SECURITY}')
+        node = node.replace(HOME_ADDRESS, SECOND).replace('["eth0", "eth1"]', '["eth0"]')
+        path = self.configuration("peer")
+        path.write_text(node.replace("mobile.sock", "peer.sock"))
 
     def configuration(self, host: str, extra: str = "") -> Path:
         """The agent's file of a host; `extra` is a line of its role."""

@@ -260,6 +260,36 @@ def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) ->
         assert machines.snapshot(host) == before[host], host
 
 
+@lab.real_time
+def call_another_mobile_node(machines: Mobile) -> None:
+    """By the home address of either; both registrations and both bindings, and handovers while it goes on."""
+    machines.second()
+    with contextlib.ExitStack() as stack:
+        home, other = (stack.enter_context(machines.agent(host, written=True, ready=False)) for host in ROLES[:2])
+        wait_until(lambda: mobiles.has_address(home), "the home agent's address")
+        wait_until(lambda: mobiles.is_bound(other), "the other binding")
+        agent = stack.enter_context(machines.role("mobile"))
+        stack.enter_context(iperf_server(machines.hosts["peer"], PORTS[0]))
+        client = stack.enter_context(
+            iperf(machines.hosts["mobile"], mobiles.SECOND, PORTS[0], "-t", "6", "-b", "5M", "-B", HOME_ADDRESS)
+        )
+        for interface in ("eth1", "eth0"):
+            time.sleep(1.5)
+            agent.move(interface)
+        result = said_by(client)
+        assert result["end"]["sum_received"]["bytes"] > 0.9 * 6 * 5e6 / 8, result["end"]
+        assert mobiles.ways(agent)[mobiles.SECOND]
+        assert mobiles.ways(other)[HOME_ADDRESS]
+        [here], [there] = (one.status()["bindings"] for one in (agent, other))
+        assert (here["home_address"], here["at"]) == (mobiles.SECOND, HOME_ADDRESS)
+        assert there["care_of_address"] == agent.status()["registration"]["care_of_address"]
+
+
+def test_two_mobile_nodes_talk_to_each_other_directly(machines: Mobile) -> None:
+    """As it says."""
+    call_another_mobile_node(machines)
+
+
 def test_a_home_agent_that_is_a_correspondent_too(machines: Mobile) -> None:
     """Both tables in one file; the way from its own address to the mobile node is direct."""
     home = machines.hosts["home"]

@@ -18,7 +18,7 @@ use segue_proto::mip6::{CorrespondentConfig, CorrespondentNode, HomeAgent, HomeA
 use segue_proto::random::{SecretRng, Stream};
 use segue_proto::shim::{Count, Inbound, Shim as _, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
-use segue_wire::Packet;
+use segue_wire::{Packet, Payload};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 
@@ -44,6 +44,8 @@ struct FixedCounters {
     malformed: u64,
     /// For an address that is not the agent's.
     not_ours: u64,
+    /// To the home agent's address, and neither ICMPv6 nor of Mobile IPv6: nothing else is offered there.
+    no_service: u64,
     /// From the kernel, to where no interface leads.
     no_uplink: u64,
 }
@@ -224,8 +226,14 @@ impl Fixed {
         let destination = packet.ip.destination;
         if let Some(agent) = self.home_agent.as_mut().filter(|h| h.address() == destination) {
             // what is in its tunnel is forwarded as it came
-            match understand(packet, 1) {
-                Ok(packet) => self.to_kernel.extend(agent.handle_packet(now, packet)),
+            match understand(packet, 1).map(|packet| agent.handle_packet(now, packet)) {
+                Ok(None) => {}
+                // the kernel answers those who look whether it is there
+                Ok(Some(packet)) if matches!(packet.payload, Payload::Icmpv6(_)) => {
+                    self.to_kernel.push_back(packet);
+                }
+                // a firewall that goes by interfaces would not know it again
+                Ok(Some(_)) => self.counters.no_service += 1,
                 Err(_) => self.counters.malformed += 1,
             }
         } else if node_of(&mut self.correspondents, destination).is_some() {
@@ -295,6 +303,7 @@ impl Fixed {
         let own = vec![
             ("malformed_inside", self.counters.malformed),
             ("not_ours", self.counters.not_ours),
+            ("no_service", self.counters.no_service),
             ("no_uplink", self.counters.no_uplink),
         ];
         home.chain(of_correspondents).chain([("packets", own)]).collect()

@@ -204,6 +204,9 @@ impl Running {
         if running.locators.misses_its_network() {
             warn!("{identifier_key}: no interface has an address of its network yet: waiting for one");
         }
+        if running.stack.misses_own_address() {
+            warn!("correspondent: no interface has its address yet: waiting for one");
+        }
         debug!(mtu, "set up");
         Ok(running)
     }

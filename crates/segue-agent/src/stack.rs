@@ -144,6 +144,17 @@ impl Stack {
         }
     }
 
+    /// Whether there is to be a correspondent, and the kernel has no address for one.
+    #[must_use]
+    pub fn misses_own_address(&self) -> bool {
+        match &self.role {
+            Role::Fixed(fixed) => {
+                fixed.is_correspondent() && fixed.correspondent_addresses().next().is_none()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether an interface can be used only where the agent has an address of its own.
     #[must_use]
     pub const fn needs_address(&self) -> bool {

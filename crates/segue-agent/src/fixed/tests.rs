@@ -163,6 +163,28 @@ fn what_is_forwarded_to_a_home_address_goes_into_the_tunnel_in_segments() {
 }
 
 #[test]
+fn at_the_home_agents_address_there_is_nothing_else() {
+    let mut fixed = fixed(true, false);
+    let echo = |payload| Packet {
+        payload,
+        ..datagram(ELSEWHERE, HOME_AGENT, None, 0)
+    };
+    fixed.handle_wire(NOW, raw(&datagram(ELSEWHERE, HOME_AGENT, None, 20)));
+    assert_eq!(fixed.poll_kernel(), None);
+    let request = segue_wire::icmpv6::Echo {
+        identifier: 1,
+        sequence: 2,
+        data: Bytes::from_static(b"there?"),
+    };
+    let request = echo(Payload::Icmpv6(segue_wire::icmpv6::Icmpv6::EchoRequest(request)));
+    fixed.handle_wire(NOW, raw(&request));
+    assert_eq!(fixed.poll_kernel(), Some(request));
+    let counters = fixed.counters();
+    let (_, counts) = counters.iter().find(|(part, _)| *part == "packets").unwrap();
+    assert!(counts.contains(&("no_service", 1)), "{counts:?}");
+}
+
+#[test]
 fn a_correspondent_beside_the_home_agent_is_reached_directly() {
     let (mut node, mut fixed) = (mobile(), fixed(true, true));
     exchange(&mut node, &mut fixed);
