@@ -173,6 +173,38 @@ def test_a_home_address_is_chosen_while_the_home_agent_has_a_binding(machines: M
 
 
 @lab.real_time
+def restart_the_home_agent(machines: Mobile) -> None:
+    """What it knew is gone; the next refresh tells it. Without one the home address is no longer chosen."""
+    mobile, plain = machines.hosts["mobile"], machines.plain_address("plain", "eth0")
+    file = machines.configuration("mobile", 'home_lifetime = "8 s"')
+
+    def source() -> str:
+        [route] = json.loads(machines.run("ip", "-n", mobile.name, "-6", "-j", "route", "get", plain))
+        return str(route["prefsrc"])
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(iperf_server(machines.hosts["plain"], PORTS[0]))
+        first = stack.enter_context(machines.role("home"))
+        agent = stack.enter_context(machines.agent("mobile", written=True, ready=False))
+        wait_until(lambda: mobiles.is_bound(agent), f"the binding by {file}")
+        client = stack.enter_context(iperf(mobile, plain, PORTS[0], "-t", "14", "-b", "2M"))
+        time.sleep(2)
+        first.end(signal.SIGKILL)
+        with machines.role("home") as second:
+            assert second.status().get("bindings", []) == []
+            result = said_by(client)
+            assert [one["home_address"] for one in second.status()["bindings"]] == [HOME_ADDRESS]
+            assert source() == HOME_ADDRESS
+        assert result["end"]["sum_received"]["bytes"] > 0.8 * 14 * 2e6 / 8, result["end"]
+        wait_until(lambda: source() == machines.plain_address("mobile", "eth0"), "the end of the binding")
+
+
+def test_a_connection_outlives_its_home_agent(machines: Mobile) -> None:
+    """As it says."""
+    restart_the_home_agent(machines)
+
+
+@lab.real_time
 def leave_a_silent_network(machines: Mobile) -> None:
     """Nothing gets through although the link is up; what is probed is the correspondent, and the home agent."""
     mobile, router = machines.hosts["mobile"], machines.hosts["router"]

@@ -22,7 +22,8 @@ pub struct Config {
 pub enum RoleConfig {
     /// `[ilnp]`: a host that speaks ILNPv6. `detect_silence` is on unless the file says otherwise.
     Ilnp(Box<Ilnp>),
-    /// `[mobile-node]`: a mobile node of Mobile IPv6. `detect_silence` is on unless the file says otherwise.
+    /// `[mobile-node]`: a mobile node of Mobile IPv6. `detect_silence` is on and `home_lifetime` two minutes unless the file says
+    /// otherwise.
     MobileNode(Box<MobileNodeConfig>),
     /// `[home-agent]` and `[correspondent]`, one of them or both: a machine that stays.
     Fixed {
@@ -248,6 +249,9 @@ impl Whole {
                 ));
             }
             node.detect_silence |= !says("mobile-node", "detect_silence");
+            if !says("mobile-node", "home_lifetime") {
+                node.home_lifetime = HOME_LIFETIME;
+            }
             return Ok(RoleConfig::MobileNode(node));
         }
         let mut home_agent = self.home_agent.clone();
@@ -278,6 +282,10 @@ impl Whole {
         })
     }
 }
+
+/// A home agent that was restarted has no binding until the next refresh, at three quarters of this; one that is gone leaves the
+/// home address chosen for so long.
+const HOME_LIFETIME: Duration = Duration::from_secs(120);
 
 /// Keys of a mobile node that the agent sets by itself.
 const OF_THE_AGENT: [&str; 4] = [
@@ -347,7 +355,17 @@ mod tests {
         assert_eq!(config.agent.identifier, Some(Nid(0x02aa_0000_0000_0007)));
         let lengths = config.agent.destinations.unwrap();
         assert_eq!(lengths.iter().map(|p| p.length).collect::<Vec<_>>(), [32, 0]);
-        assert!(matches!(config.role, RoleConfig::MobileNode(node) if node.detect_silence));
+        let RoleConfig::MobileNode(node) = config.role else {
+            panic!("a mobile node")
+        };
+        assert!(node.detect_silence);
+        assert_eq!(node.home_lifetime, HOME_LIFETIME);
+        let own = mobile("", "home_lifetime = \"1 h\"\ndetect_silence = false").unwrap();
+        let RoleConfig::MobileNode(node) = own.role else {
+            panic!("a mobile node")
+        };
+        assert!(!node.detect_silence);
+        assert_eq!(node.home_lifetime, Duration::from_secs(3600));
         let said = |agent: &str, more: &str| mobile(agent, more).unwrap_err();
         assert!(said("", "handoff = \"on-new-router\"").starts_with("mobile-node.handoff: expected none"));
         assert!(
