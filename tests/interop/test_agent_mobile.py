@@ -342,6 +342,25 @@ def test_a_home_agent_that_is_a_correspondent_too(machines: Mobile) -> None:
     assert machines.snapshot("home") == before
 
 
+def test_a_machine_that_cannot_be_a_home_agent_is_refused(machines: Mobile) -> None:
+    """It does not forward, or has the home agent's address itself; and nothing is left."""
+    home = machines.hosts["home"]
+    command = home.command(agents.program(), "run", machines.configuration("home"))
+
+    def said() -> str:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=lab.SOON)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
+        return done.stderr.removeprefix("segue-agent: ")
+
+    home.sysctl("net/ipv6/conf/all/forwarding", "0")
+    assert said().startswith("home-agent: net.ipv6.conf.all.forwarding is 0: expected 1")
+    home.sysctl("net/ipv6/conf/all/forwarding", "1")
+    home.ip(f"address add {HOME_AGENT}/64 dev home0 nodad")
+    before = machines.snapshot("home")
+    assert said().startswith(f"home-agent.address: home0 has the address {HOME_AGENT}/64 already")
+    assert machines.snapshot("home") == before
+
+
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     """One line and status 2: a key that others can read, tables that do not go together."""
     machines = Mobile(tmp_path)
