@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use segue_agent::config::DEFAULT_SOCKET;
 use std::path::PathBuf;
 
-/// Keep connections alive while this machine moves between networks: ILNPv6 under its applications.
+/// Keep connections alive while this machine moves between networks: ILNPv6 or Mobile IPv6 under its applications.
 #[derive(Parser, Debug)]
 #[command(name = "segue-agent", version, max_term_width = 110)]
 pub(crate) struct Options {
@@ -18,7 +18,7 @@ pub(crate) enum Command {
     Check(File),
     /// Run until a signal comes (SIGINT, SIGTERM); needs CAP_NET_ADMIN and CAP_NET_RAW
     Run(File),
-    /// Show interfaces, locators, sessions, handovers and counters of the agent that runs
+    /// Show interfaces, addresses, sessions or bindings, handovers and counters of the agent that runs
     Status(Status),
     /// Have the agent that runs use another interface
     Handover(Handover),

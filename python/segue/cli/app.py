@@ -177,7 +177,7 @@ def lab(arguments: tuple[str, ...]) -> int:
              context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})  # fmt: skip
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def agent(arguments: tuple[str, ...]) -> None:
-    """ILNPv6 under the applications of this machine: check, run, status, handover (Linux; see segue agent --help)."""
+    """ILNPv6 or Mobile IPv6 under this machine's applications: check, run, status, handover (Linux; has --help)."""
     from segue.cli.program import hand_over
 
     hand_over("segue-agent", arguments)
