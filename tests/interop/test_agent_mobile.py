@@ -342,6 +342,23 @@ def test_a_home_agent_that_is_a_correspondent_too(machines: Mobile) -> None:
     assert machines.snapshot("home") == before
 
 
+def test_a_machine_is_one_mobile_node(machines: Mobile) -> None:
+    """A second one is refused, and the first goes on as it was."""
+    second = machines.folder / "second.toml"
+    text = machines.configuration("mobile").read_text()
+    other = text.replace("mobile.sock", "second.sock").replace(HOME_ADDRESS, mobiles.SECOND)
+    second.write_text(other.replace("[agent]", '[agent]\ndevice = "segue1"'))
+    second.chmod(0o600)
+    with machines.agent("mobile"):
+        before = machines.snapshot("mobile")
+        command = machines.hosts["mobile"].command(agents.program(), "run", second)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=lab.SOON)
+        assert done.returncode == 2
+        expected = "mobile-node: its tables have routes already: expected one mobile node on a machine\n"
+        assert done.stderr == f"segue-agent: {expected}"
+        assert machines.snapshot("mobile") == before
+
+
 def test_a_machine_that_cannot_be_a_home_agent_is_refused(machines: Mobile) -> None:
     """It does not forward, or has the home agent's address itself; and nothing is left."""
     home = machines.hosts["home"]

@@ -160,9 +160,14 @@ impl Running {
         set_up_device(&mut requests, device, stack.identity(), mtu)
             .with_context(|| format!("TUN device {}", machine.device))?;
         let mut routes = Routes::new(device).context("rtnetlink")?;
-        routes
-            .set(&destinations.routes(stack.role()))
-            .with_context(|| format!("routes to {}", machine.device))?;
+        match routes.set(&destinations.routes(stack.role())) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && destinations.home_address().is_some() =>
+            {
+                bail!("mobile-node: its tables have routes already: expected one mobile node on a machine");
+            }
+            done => done.with_context(|| format!("routes to {}", machine.device))?,
+        }
         let rules = destinations.home_address().map(Rules::set_up).transpose();
         let rules = rules.context("rules of routing")?;
         let guard = Guard::new(&format!("segue-{}", machine.device)).context("nftables")?;
