@@ -16,6 +16,7 @@ needed=(
     "wireguard-go|wireguard-go|no WireGuard peer roams"
     "wg|wireguard-tools|no WireGuard peer roams"
     "nft|nftables|the agent is not tested on machines with a firewall"
+    "/usr/sbin/sshd|openssh-server|no ssh session goes through the agent's handovers"
     "radvd|radvd|ILNP is not tested under the kernel's TCP"
     "/usr/include/usrsctp.h|libusrsctp-dev|SCTP is not tested against usrsctp"
     "qemu-system-x86_64|qemu-system-x86|SCTP is not tested against the Linux kernel"

@@ -3,6 +3,7 @@ r"""Machines that know nothing of Segue, and an agent on two of them.
 ```
  mobile --- eth0 --- a0 \                         mobile: eth0 is preferred
         \-- eth1 --- a1 -- router --- b0 --- eth0 --- peer
+                            \---- b1 --- eth1 ---/
 ```
 
 Everything is the kernel's: radvd advertises a prefix on each of the router's links, hosts form addresses, have a
@@ -35,7 +36,9 @@ from peers import PROFILE
 
 IDENTITIES = "fd53:6567:7565:1"
 NIDS = {"mobile": "2aa:0:0:1", "peer": "2aa:0:0:2"}
-PREFIXES = {"a0": "2001:db8:1:0", "a1": "2001:db8:2:0", "b0": "2001:db8:3:0"}
+PREFIXES = {"a0": "2001:db8:1:0", "a1": "2001:db8:2:0", "b0": "2001:db8:3:0", "b1": "2001:db8:5:0"}
+# The links of a host, by the router's names.
+LINKS = {"mobile": ("a0", "a1"), "peer": ("b0", "b1")}
 # What somebody has set up before.
 FIREWALL = "table inet mine { chain in { type filter hook input priority 0; policy accept; tcp dport 23 drop; }; }"
 
@@ -142,12 +145,11 @@ class World:
 
     def configuration(self, host: str, extra: str = "") -> Path:
         """The agent's file of a host."""
-        devices = '["eth0", "eth1"]' if host == "mobile" else '["eth0"]'
         other = "peer" if host == "mobile" else "mobile"
-        places = [PREFIXES["b0"]] if host == "mobile" else [PREFIXES["a0"], PREFIXES["a1"]]
+        places = [PREFIXES[link] for link in LINKS[other]]
         lines = [
             "[agent]",
-            f"interfaces = {devices}",
+            'interfaces = ["eth0", "eth1"]',
             f'socket = "{self.folder}/{host}.sock"',
             'hold_down = "500 ms"',
             "[ilnp]",
@@ -214,7 +216,8 @@ def world(folder: Path) -> Iterator[World]:
         # a link that is down for a moment is the same one afterwards
         for name in ("all", "default"):
             router.sysctl(f"net/ipv6/conf/{name}/keep_addr_on_down", "1")
-        for device, host, name in (("a0", "mobile", "eth0"), ("a1", "mobile", "eth1"), ("b0", "peer", "eth0")):
+        places = [(link, host, f"eth{n}") for host, links in LINKS.items() for n, link in enumerate(links)]
+        for device, host, name in places:
             router.ip(f"link add {device} type veth peer name {name} netns {made.hosts[host].name}")
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
             made.hosts[host].device_up(name)
@@ -231,19 +234,20 @@ def world(folder: Path) -> Iterator[World]:
             subprocess.run(made.hosts[host].command("nft", FIREWALL), check=True)
             made.hosts[host].ip("-6 route add 2001:db8:77::/64 via fe80::77 dev eth0")
             made.hosts[host].ip("-6 rule add from 2001:db8:77::/64 table 77")
-        for host, device in (("mobile", "eth0"), ("mobile", "eth1"), ("peer", "eth0")):
+        for _, host, device in places:
             wait_until(functools.partial(made.plain_address, host, device), f"an address of {host}")
         # the kernel's own streams from eth1 leave by eth1, as somebody has set up who has two networks
-        mobile = made.hosts["mobile"]
-        mobile.ip("-6 route add default via 2001:db8:2::1 dev eth1 table 78")
-        mobile.ip(f"-6 rule add from {made.plain_address('mobile', 'eth1')} table 78")
+        for host, links in LINKS.items():
+            via = f"{PREFIXES[links[1]]}::1".replace(":0::", "::")
+            made.hosts[host].ip(f"-6 route add default via {via} dev eth1 table 78")
+            made.hosts[host].ip(f"-6 rule add from {made.plain_address(host, 'eth1')} table 78")
         yield made
 
 
 @contextlib.contextmanager
-def iperf_server(host: Namespace, port: int) -> Iterator[None]:
+def iperf_server(host: Namespace, port: int, *more: str) -> Iterator[None]:
     """iperf3 -s on a host."""
-    command = host.command("iperf3", "-s", "-p", str(port))
+    command = host.command("iperf3", "-s", "-p", str(port), *more)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             listening = host.command("ss", "-Hltn", f"sport = :{port}")

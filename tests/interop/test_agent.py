@@ -15,9 +15,10 @@ import agents
 import build
 import lab
 import pytest
-from agents import World, identity, iperf, iperf_server, said_by, wait_until
+import secure_shell
+from agents import Agent, World, identity, iperf, iperf_server, said_by, wait_until
 
-REASON = agents.missing()
+REASON = agents.missing() or secure_shell.missing()
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 PORTS = (5201, 5202, 5203)
 SECONDS = 16
@@ -30,64 +31,116 @@ def machines(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
+def both_move(movers: list[Agent], interface: str) -> None:
+    """A soft handover of all, as nearly at once as two programs can ask for it."""
+    words = [[str(agents.program()), "handover", interface, "--socket", str(one.socket)] for one in movers]
+    asked = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in words]
+    assert [one.wait(timeout=lab.SOON) for one in asked] == [0] * len(movers)
+    assert {one.in_use() for one in movers} == {interface}
+
+
 @lab.real_time
 def go_through_ten_handovers(machines: World) -> None:
-    """TCP and UDP between identities live through them, all else loses nothing, and nothing is left in the end."""
+    """ssh, TCP and UDP between identities live through them, all else loses nothing, and nothing is left in the end."""
     mobile, peer, router = (machines.hosts[name] for name in ("mobile", "peer", "router"))
     # an attempt that failed may have ended with the link down
     router.ip("link set a0 up")
     wait_until(lambda: machines.plain_address("mobile", "eth0"), "an address")
-    before = machines.snapshot("mobile")
+    before = [machines.snapshot(host) for host in agents.LINKS]
     with contextlib.ExitStack() as stack:
-        for port in PORTS:
+        for port in PORTS[:2]:
             stack.enter_context(iperf_server(peer, port))
-        stack.enter_context(machines.agent("peer"))
+        # who has two networks answers datagrams from the address that they were sent to only if he is told to
+        plain = machines.plain_address("peer", "eth0")
+        stack.enter_context(iperf_server(peer, PORTS[2], "-B", plain))
+        other_agent = stack.enter_context(machines.agent("peer"))
         agent = stack.enter_context(machines.agent("mobile"))
         length = ("-t", str(SECONDS))
-        to, own, other = (
-            identity("peer"),
-            machines.plain_address("mobile", "eth1"),
-            machines.plain_address("peer", "eth0"),
-        )
+        waits: list[float] = []
+        to, own = identity("peer"), machines.plain_address("mobile", "eth1")
         clients = [
             iperf(mobile, to, PORTS[0], *length, "-b", "20M"),
             iperf(mobile, to, PORTS[1], *length, "-u", "-b", "1M", "-l", "500"),
             # from eth1, which is never taken down
-            iperf(mobile, other, PORTS[2], *length, "-u", "-b", "5M", "-l", "1000", "-B", own),
+            iperf(mobile, plain, PORTS[2], *length, "-u", "-b", "5M", "-l", "1000", "-B", own),
         ]
         for client in clients:
             stack.enter_context(client)
-        time.sleep(1)
-        for interface in ("eth1", "eth0") * 3:
+        shell = stack.enter_context(secure_shell.session(peer, mobile, to, machines.folder))
+        for interface in ("eth1", "eth0") * 2:
             agent.move(interface)
+            waits.append(shell.say())
+            time.sleep(0.7)
+        for interface in ("eth1", "eth0"):
+            both_move([agent, other_agent], interface)
+            waits.append(shell.say())
             time.sleep(0.7)
         for _ in range(2):
             # a carrier that is lost, and a better network that is back
             router.ip("link set a0 down")
+            waits.append(shell.say())
             wait_until(lambda: agent.in_use() == "eth1", "the other interface")
             # silence is found before the kernel tells of the carrier
             wait_until(lambda: not agent.status()["interfaces"][0]["is_up"], "the carrier to be known as lost")
             router.ip("link set a0 up")
             wait_until(lambda: agent.in_use() == "eth0", "the better interface")
+            waits.append(shell.say())
         results = [said_by(client) for client in clients]
-        status = agent.status()
-        agent.end()
+        status, other_status = agent.status(), other_agent.status()
+    print("lines of the ssh session took", waits)
+    assert len(other_status["handovers"]) == 2, other_status
+    assert len(waits) == 10
+    assert max(waits) < 2, waits
     assert len(status["handovers"]) == 10, status
     assert all(one["delay_s"] is not None and not one["failed"] for one in status["handovers"]), status
     [session] = status["sessions"]
     assert session["mode"] == "ilnp"
     assert session["called"]
     received = results[0]["end"]["sum_received"]["bytes"]
-    assert received > 0.9 * 20e6 / 8 * SECONDS, received
+    assert received > 0.9 * 20e6 / 8 * SECONDS, (received, status["counters"], other_status["counters"])
     # two carriers, each for half a second at most: the kernel tells, or it is found that nothing gets through
     assert results[1]["end"]["sum"]["lost_packets"] <= 2 * 0.5 * 1e6 / 8 / 500, results[1]["end"]["sum"]
     assert results[2]["end"]["sum"]["lost_packets"] == 0, results[2]["end"]["sum"]
-    assert machines.snapshot("mobile") == before
+    assert [machines.snapshot(host) for host in agents.LINKS] == before
 
 
 def test_streams_go_through_ten_handovers(machines: World) -> None:
     """As it says."""
     go_through_ten_handovers(machines)
+
+
+@lab.real_time
+def be_without_a_network(machines: World) -> None:
+    """Hard handovers of one host: the old network goes, for a while there is none, and the new one comes."""
+    mobile, peer, router = (machines.hosts[name] for name in ("mobile", "peer", "router"))
+    for link in agents.LINKS["mobile"]:
+        router.ip(f"link set {link} up")
+    wait_until(lambda: machines.plain_address("mobile", "eth0"), "an address")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(machines.agent("peer"))
+        agent = stack.enter_context(machines.agent("mobile"))
+        there = secure_shell.session(peer, mobile, identity("peer"), machines.folder)
+        back = secure_shell.session(mobile, peer, identity("mobile"), machines.folder)
+        shells = [stack.enter_context(one) for one in (there, back)]
+        for old, new in (("a0", "a1"), ("a1", "a0")):
+            router.ip(f"link set {new} down")
+            to = agents.LINKS["mobile"].index(new)
+            wait_until(lambda: [one["is_up"] for one in agent.status()["interfaces"]].count(False) == 1, "one network")
+            router.ip(f"link set {old} down")
+            # the kernel tells of it within a second
+            wait_until(lambda: agent.in_use() is None, "no network")
+            time.sleep(0.5)
+            router.ip(f"link set {new} up")
+            print("lines of the ssh sessions took", [shell.say() for shell in shells])
+            assert agent.in_use() == f"eth{to}"
+            router.ip(f"link set {old} up")
+        wait_until(lambda: agent.in_use() == "eth0", "the better network")
+        assert all(shell.say() < 2 for shell in shells)
+
+
+def test_sessions_outlive_a_time_without_a_network(machines: World) -> None:
+    """As it says."""
+    be_without_a_network(machines)
 
 
 def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) -> None:

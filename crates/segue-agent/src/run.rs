@@ -48,6 +48,10 @@ const REMEMBERED: usize = 16;
 const USUAL_MTU: u32 = 1500;
 /// RFC 8200 section 5.
 const LEAST_MTU: u32 = 1280;
+/// What is kept free of a packet at least. A Linux that forwards a super-packet (the host of a container, a router that has put
+/// segments together) asks whether its segments fit, and takes the length of TCP's header from where it is without an extension
+/// header: up to 60 bytes instead of 20, by whatever the sequence number is. With 40 bytes free they always do.
+const LEAST_FREE: u32 = 40;
 
 /// `segue-agent run`.
 pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
@@ -155,7 +159,7 @@ impl Running {
             .filter_map(|name| if_nametoindex(name.as_str()).ok());
         let mtus = indices.filter_map(|index| mtu_of(&mut requests, index));
         let mtu = mtus.min().unwrap_or(USUAL_MTU);
-        let mtu = mtu.saturating_sub(overhead).max(LEAST_MTU);
+        let mtu = mtu.saturating_sub(overhead.max(LEAST_FREE)).max(LEAST_MTU);
         let device = if_nametoindex(machine.device.as_str())?;
         set_up_device(&mut requests, device, stack.identity(), mtu)
             .with_context(|| format!("TUN device {}", machine.device))?;
