@@ -164,13 +164,18 @@ class World:
         return path
 
     @contextlib.contextmanager
-    def agent(self, host: str, *, written: bool = False, ready: bool = True) -> Iterator[Agent]:
+    def agent(
+        self, host: str, *, written: bool = False, ready: bool = True, environment: dict[str, str] | None = None
+    ) -> Iterator[Agent]:
         """An agent on a host, by the file that is `written` already or the usual one; if it is to be `ready`, once all
         its interfaces have a locator."""
         own, log = self.hosts[host], self.folder / f"{host}.log"
         file = self.folder / f"{host}.toml" if written else self.configuration(host)
         command = own.command(program(), "run", file)
-        with log.open("w") as said, subprocess.Popen(command, stderr=said, text=True) as child:
+        with (
+            log.open("w") as said,
+            subprocess.Popen(command, stderr=said, text=True, env=os.environ | (environment or {})) as child,
+        ):
             agent = Agent(own, self.folder / f"{host}.sock", child, log)
             try:
                 if ready:

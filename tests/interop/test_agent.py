@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -141,6 +142,39 @@ def be_without_a_network(machines: World) -> None:
 def test_sessions_outlive_a_time_without_a_network(machines: World) -> None:
     """As it says."""
     be_without_a_network(machines)
+
+
+def test_a_machine_that_sleeps_for_an_hour_wakes_in_another_network_with_its_session(machines: World) -> None:
+    """The clocks of both agents are put forward, minute by minute; the peer has forgotten the session by then."""
+    mobile, peer, router = (machines.hosts[name] for name in ("mobile", "peer", "router"))
+    slept = machines.folder / "slept"
+    environment = {"LD_PRELOAD": str(build.program("sleep.so")), "SLEPT": str(slept)}
+
+    def put_forward(seconds: float) -> None:
+        with slept.open("r+b") as file:
+            file.write(struct.pack("=d", seconds))
+
+    slept.write_bytes(struct.pack("=d", 0))
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(machines.agent("peer", environment=environment))
+        agent = stack.enter_context(machines.agent("mobile", environment=environment))
+        shell = stack.enter_context(secure_shell.session(peer, mobile, identity("peer"), machines.folder))
+        assert [one["mode"] for one in other.status()["sessions"]] == ["ilnp"]
+        agent.child.send_signal(signal.SIGSTOP)
+        try:
+            router.ip("link set a0 down")
+            for minute in range(1, 61):
+                put_forward(60 * minute)
+                # which it notices when something happens
+                assert other.status()["running_s"] >= 60 * minute
+            assert other.status()["sessions"] == []
+        finally:
+            agent.child.send_signal(signal.SIGCONT)
+        print("the first line took", shell.say())
+        assert agent.in_use() == "eth1"
+        assert agent.status()["running_s"] >= 3600
+        assert [one["mode"] for one in other.status()["sessions"]] == ["ilnp"]
+        assert shell.say() < 2
 
 
 def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) -> None:

@@ -18,6 +18,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use segue_agent::config::Config;
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
@@ -113,6 +114,8 @@ struct Running {
     routes: Routes,
     destinations: Destinations,
     refresh_at: Instant,
+    /// Goes off then, or when the machine wakes from a sleep in which that passed: what waits for a time span does not count a sleep.
+    alarm: TimerFd,
     retry_at: Option<Instant>,
     handovers: VecDeque<HandoverStatus>,
     /// Packets that the kernel did not take from the device.
@@ -122,7 +125,7 @@ struct Running {
 
 impl Running {
     fn begin(config: Config) -> anyhow::Result<Self> {
-        let clock = Clock::new();
+        let clock = Clock::through_sleep();
         let now = clock.now();
         let machine = config.agent;
         let Setup {
@@ -204,11 +207,16 @@ impl Running {
             routes,
             destinations,
             refresh_at: now + REFRESH_EVERY,
+            alarm: TimerFd::new(
+                ClockId::CLOCK_BOOTTIME,
+                TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+            )?,
             retry_at: None,
             handovers: VecDeque::new(),
             refused_by_device: 0,
             head: Vec::new(),
         };
+        running.refresh(now)?;
         running.take_network()?;
         if running.locators.misses_its_network() {
             warn!("{identifier_key}: no interface has an address of its network yet: waiting for one");
@@ -245,7 +253,7 @@ impl Running {
                 self.drain()?;
             }
             if self.refresh_at <= now {
-                self.refresh(now);
+                self.refresh(now)?;
             }
             if ready.device {
                 self.take_from_kernel()?;
@@ -273,6 +281,7 @@ impl Running {
             self.carriers.as_fd(),
             self.hops.as_fd(),
             self.tun.as_fd(),
+            self.alarm.as_fd(),
         ];
         let ports: Vec<(usize, BorrowedFd<'_>)> = self
             .slots
@@ -436,12 +445,15 @@ impl Running {
         if_nametoindex(slot.name.as_str()).ok()
     }
 
-    fn refresh(&mut self, now: Instant) {
+    fn refresh(&mut self, now: Instant) -> io::Result<()> {
         let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
         for local in wanted {
             self.hold(local);
         }
         self.refresh_at = now + REFRESH_EVERY;
+        let at = std::time::Duration::from_nanos(self.refresh_at.as_nanos());
+        let once = Expiration::OneShot(TimeSpec::from_duration(at));
+        Ok(self.alarm.set(once, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
     }
 
     fn use_interface(&mut self, now: Instant, number: usize) {
