@@ -134,10 +134,11 @@ def test_the_direct_way_passes_by_the_home_agent(machines: Mobile) -> None:
         counters = other.status()["counters"]["correspondent"]
         assert min(counters["optimized_in"], counters["optimized_out"]) > size / 64_000, counters
         assert f"{HOME_ADDRESS} dev segue0" in machines.snapshot("peer")
-        shown = agent.command("status").stdout
+        # columns are as wide as the addresses of this run need
+        shown = " ".join(agent.command("status").stdout.split())
         assert f"home address {HOME_ADDRESS}, home agent {HOME_AGENT}: bound to 2001:db8:1::1:7 for " in shown, shown
-        assert f"{peer}  direct" in shown, shown
-        assert f"{plain}  by the home agent" in shown.replace("   ", "  "), shown
+        assert f"{peer} direct" in shown, shown
+        assert f"{plain} by the home agent" in shown, shown
 
 
 def test_who_calls_the_home_address_reaches_it(machines: Mobile) -> None:
