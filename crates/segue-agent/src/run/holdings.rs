@@ -1,0 +1,147 @@
+//! What the kernel holds for the agent: addresses that have to be asked for again, routes to the device, rules of routing.
+
+use crate::kernel::{Requests, Routes, Rules, VALID_FOR, add, mtu_of, remove, set_up_device};
+use crate::role::Destinations;
+use anyhow::{Context as _, bail};
+use nix::net::if_::if_nametoindex;
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use segue_agent::locators::{Held, Locators};
+use segue_agent::stack::{Role, Stack};
+use segue_proto::{Duration, Instant};
+use std::io;
+use std::net::Ipv6Addr;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use tracing::{info, warn};
+
+/// The kernel is asked to go on holding addresses so often.
+const REFRESH_EVERY: Duration = Duration::from_secs(20);
+/// Of interfaces that are not there yet.
+const USUAL_MTU: u32 = 1500;
+/// RFC 8200 section 5.
+const LEAST_MTU: u32 = 1280;
+/// What is kept free of a packet at least. A Linux that forwards a super-packet (the host of a container, a router that has put
+/// segments together) asks whether its segments fit, and takes the length of TCP's header from where it is without an extension
+/// header: up to 60 bytes instead of 20, by whatever the sequence number is. With 40 bytes free they always do.
+const LEAST_FREE: u32 = 40;
+
+/// What the kernel holds for the agent.
+pub(super) struct Holdings {
+    requests: Requests,
+    routes: Routes,
+    /// Of routing, while the agent runs.
+    _rules: Option<Rules>,
+    destinations: Destinations,
+    refresh_at: Instant,
+    /// Goes off then, or when the machine wakes from a sleep in which that passed: what waits for a time span does not count a sleep.
+    alarm: TimerFd,
+}
+
+impl Holdings {
+    /// Gives back what an agent that was killed has left on the interfaces of these names.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn clear(
+        requests: &mut Requests,
+        locators: &Locators,
+        held: &[Held],
+        names: &[String],
+    ) -> anyhow::Result<()> {
+        for left in held
+            .iter()
+            .filter(|h| locators.is_own(h.address, h.prefix_length))
+        {
+            let name = &names[left.interface];
+            info!(interface = name, address = %left.address, "found an address of an agent that was killed: removed");
+            remove(requests, if_nametoindex(name.as_str())?, left.address)?;
+        }
+        Ok(())
+    }
+
+    /// Sets up the device with the number `device` and the way to it, for packets that grow by so many bytes on their way to
+    /// interfaces of these names.
+    ///
+    /// # Errors
+    /// As the kernel has them; one line if there is a mobile node on this machine already.
+    pub fn set_up(
+        mut requests: Requests,
+        (device, device_name): (u32, &str),
+        destinations: Destinations,
+        stack: &Stack,
+        overhead: u32,
+        names: &[String],
+    ) -> anyhow::Result<Self> {
+        let indices = names.iter().filter_map(|name| if_nametoindex(name.as_str()).ok());
+        let mtus = indices.filter_map(|index| mtu_of(&mut requests, index));
+        let mtu = mtus.min().unwrap_or(USUAL_MTU);
+        let mtu = mtu.saturating_sub(overhead.max(LEAST_FREE)).max(LEAST_MTU);
+        set_up_device(&mut requests, device, stack.identity(), mtu)
+            .with_context(|| format!("TUN device {device_name}"))?;
+        let mut routes = Routes::new(device).context("rtnetlink")?;
+        match routes.set(&destinations.routes(stack.role())) {
+            Err(error)
+                if error.kind() == io::ErrorKind::AlreadyExists && destinations.home_address().is_some() =>
+            {
+                bail!("mobile-node: its tables have routes already: expected one mobile node on a machine");
+            }
+            done => done.with_context(|| format!("routes to {device_name}"))?,
+        }
+        let rules = destinations.home_address().map(Rules::set_up).transpose();
+        tracing::debug!(mtu, "set up");
+        Ok(Self {
+            requests,
+            routes,
+            _rules: rules.context("rules of routing")?,
+            destinations,
+            refresh_at: Instant::ZERO,
+            alarm: TimerFd::new(
+                ClockId::CLOCK_BOOTTIME,
+                TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+            )?,
+        })
+    }
+
+    /// Has the kernel hold an address on the interface of a number, or hold it for longer.
+    pub fn hold(&mut self, index: u32, address: Ipv6Addr) {
+        if let Err(error) = add(&mut self.requests, index, address) {
+            warn!(%address, %error, "the kernel does not hold it");
+        }
+    }
+
+    /// Has the kernel give up an address.
+    pub fn release(&mut self, index: u32, address: Ipv6Addr) {
+        if let Err(error) = remove(&mut self.requests, index, address) {
+            warn!(%address, %error, "not removed: it goes by itself within {VALID_FOR:?}");
+        }
+    }
+
+    /// All addresses have been asked for: that is due again after a while.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn set_alarm(&mut self, now: Instant) -> io::Result<()> {
+        self.refresh_at = now + REFRESH_EVERY;
+        let at = std::time::Duration::from_nanos(self.refresh_at.as_nanos());
+        let once = Expiration::OneShot(TimeSpec::from_duration(at));
+        Ok(self.alarm.set(once, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
+    }
+
+    /// When all addresses are to be asked for again.
+    pub const fn poll_timeout(&self) -> Instant {
+        self.refresh_at
+    }
+
+    /// Readable then.
+    pub fn alarm(&self) -> BorrowedFd<'_> {
+        self.alarm.as_fd()
+    }
+
+    /// What is to come to the device has changed.
+    ///
+    /// # Errors
+    /// As the kernel has them, for the first route that is not as it is to be.
+    pub fn set_routes(&mut self, role: &Role) -> io::Result<()> {
+        self.routes.set(&self.destinations.routes(role))
+    }
+}

@@ -1,0 +1,379 @@
+//! `segue-agent run`: the machines, joined with the kernel. One thread waits in one place for packets, changes of the network,
+//! deadlines, requests and signals.
+//!
+//! ```text
+//!   Running      the loop: waits, and has each done what is due
+//!   Interfaces   the interfaces of the list, what is open on them, and which packets that arrive are the agent's
+//!   Holdings     what the kernel holds for the agent: addresses, routes, rules
+//!   Device       the kernel's two ends, the TUN device and its routes; traffic.rs has every packet's way
+//!   Record       what is remembered, and what `status` shows
+//! ```
+
+mod holdings;
+mod interfaces;
+mod record;
+mod traffic;
+
+use crate::control::{Control, Request, Response};
+use crate::file;
+use crate::kernel::Requests;
+use crate::privileges;
+use crate::role::{Setup, selected};
+use anyhow::{Context as _, bail};
+use holdings::Holdings;
+use interfaces::{Interfaces, Readable, held};
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use record::{Record, Showing};
+use segue_agent::config::Config;
+use segue_agent::locators::{Change, Held, Locators};
+use segue_agent::moves::{Moves, NotUsable};
+use segue_agent::stack::Stack;
+use segue_live::{AddressWatch, Clock};
+use segue_proto::address::AddressEvent;
+use segue_proto::contract::LocalAddress;
+use segue_proto::shim::ShimEvent;
+use segue_proto::{Instant, InterfaceId};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::Path;
+use tracing::{info, warn};
+use traffic::Device;
+
+/// `segue-agent run`.
+pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
+    let config = file::read(file)?;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SEGUE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .init();
+    let mut ends = SigSet::empty();
+    ends.add(Signal::SIGINT);
+    ends.add(Signal::SIGTERM);
+    ends.thread_block()?;
+    let signals = SignalFd::with_flags(&ends, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let user = privileges::find(config.agent.user.as_deref())?;
+    let socket = config.agent.socket.clone();
+    let control = Control::open(&socket)?;
+    let running = Running::begin(config)?;
+    privileges::drop_to(user.as_ref(), &socket)?;
+    let identity = running.stack.identity().map(tracing::field::display);
+    let (role, device) = (running.record.role(), running.record.device());
+    info!(role, identity, device, "ready");
+    // outside systemd there is nobody to be told
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    running.carry(control, &signals)
+}
+
+/// The agent while it runs.
+struct Running {
+    clock: Clock,
+    stack: Stack,
+    locators: Locators,
+    moves: Moves,
+    interfaces: Interfaces,
+    holdings: Holdings,
+    device: Device,
+    record: Record,
+}
+
+/// What there is to wait for, and what can be read of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// Read by whom it belongs to, every turn.
+    Anything,
+    Device,
+    Interfaces(Readable),
+}
+
+impl Running {
+    fn begin(config: Config) -> anyhow::Result<Self> {
+        let clock = Clock::through_sleep();
+        let now = clock.now();
+        let machine = config.agent;
+        let Setup {
+            stack,
+            name,
+            locators,
+            identifier_key,
+            overhead,
+            destinations,
+        } = Setup::new(&machine, config.role)?;
+        let mut requests = Requests::new().context("rtnetlink")?;
+        let addresses = AddressWatch::new().context("addresses of this machine")?;
+        let held = held(&addresses, &machine.interfaces);
+        if let Some(clash) = locators.clash(&held) {
+            bail!(
+                "{identifier_key}: {} has the address {}/{} already: expected an identifier that no address of this machine has",
+                machine.interfaces[clash.interface],
+                clash.address,
+                clash.prefix_length
+            );
+        }
+        Holdings::clear(&mut requests, &locators, &held, &machine.interfaces)?;
+        let device = Device::open(&machine.device)?;
+        let index = if_nametoindex(machine.device.as_str())?;
+        let holdings = Holdings::set_up(
+            requests,
+            (index, &machine.device),
+            destinations,
+            &stack,
+            overhead,
+            &machine.interfaces,
+        )?;
+        let guard = format!("segue-{}", machine.device);
+        let selected = selected(stack.role(), locators.identifier());
+        let interfaces = Interfaces::new(machine.interfaces, addresses, index, &guard, selected)?;
+        let mut running = Self {
+            clock,
+            stack,
+            locators,
+            moves: Moves::new(interfaces.count(), machine.hold_down),
+            interfaces,
+            holdings,
+            device,
+            record: Record::new(now, name, machine.device),
+        };
+        running.refresh(now)?;
+        running.take_network()?;
+        if running.locators.misses_its_network() {
+            warn!("{identifier_key}: no interface has an address of its network yet: waiting for one");
+        }
+        if running.stack.misses_own_address() {
+            warn!("correspondent: no interface has its address yet: waiting for one");
+        }
+        Ok(running)
+    }
+
+    /// Until a signal comes.
+    fn carry(mut self, mut control: Control, signals: &SignalFd) -> anyhow::Result<u8> {
+        loop {
+            self.drain()?;
+            let now = self.clock.now();
+            let ready = self.wait(now, &control, signals)?;
+            if signals.read_signal()?.is_some() {
+                self.end();
+                return Ok(0);
+            }
+            let now = self.clock.now();
+            if self.stack.poll_timeout().is_some_and(|at| at <= now) {
+                self.stack.handle_timeout(now);
+                self.drain()?;
+            }
+            if let Some(to) = self.moves.handle_timeout(now) {
+                self.use_interface(now, to);
+                self.drain()?;
+            }
+            let is_ready = |readable| ready.contains(&Source::Interfaces(readable));
+            let ways = is_ready(Readable::Neighbors) && self.interfaces.take_ways()?;
+            let retry = self.interfaces.poll_timeout().is_some_and(|at| at <= now);
+            if is_ready(Readable::Network) || ways || retry {
+                self.take_network()?;
+                self.drain()?;
+            }
+            if self.holdings.poll_timeout() <= now {
+                self.refresh(now)?;
+            }
+            if ready.contains(&Source::Device) {
+                self.take_from_kernel()?;
+            }
+            for source in &ready {
+                if let Source::Interfaces(Readable::Port(number)) = source {
+                    self.take_from_port(*number)?;
+                }
+            }
+            control.turn(now, |request| self.respond(now, &request));
+        }
+    }
+
+    /// Waits until something can be read or is due, and says what can be read.
+    fn wait(&self, now: Instant, control: &Control, signals: &SignalFd) -> anyhow::Result<Vec<Source>> {
+        let deadlines = [
+            self.stack.poll_timeout(),
+            self.moves.poll_timeout(),
+            control.poll_timeout(),
+            self.interfaces.poll_timeout(),
+            Some(self.holdings.poll_timeout()),
+        ];
+        let timeout = deadlines.into_iter().flatten().min().map(|at| at.since(now));
+        let timeout = timeout.map(|t| TimeSpec::from_duration(std::time::Duration::from_nanos(t.as_nanos())));
+        let fixed = [
+            (Source::Anything, signals.as_fd()),
+            (Source::Anything, self.holdings.alarm()),
+            (Source::Device, self.device.as_fd()),
+        ];
+        let interfaces = self.interfaces.descriptors();
+        let all = fixed
+            .into_iter()
+            .chain(interfaces.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
+            .chain(control.descriptors().map(|fd| (Source::Anything, fd)));
+        let (sources, mut fds): (Vec<Source>, Vec<PollFd<'_>>) = all
+            .map(|(source, fd): (Source, BorrowedFd<'_>)| (source, PollFd::new(fd, PollFlags::POLLIN)))
+            .unzip();
+        match ppoll(&mut fds, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error).context("waiting for packets"),
+        }
+        let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
+        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd));
+        Ok(ready.map(|(source, _)| source).collect())
+    }
+
+    /// Interfaces and addresses have changed: what that means to the locators, and which interface is used now.
+    fn take_network(&mut self) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        self.interfaces.take_changes(now)?;
+        let held = self.interfaces.held();
+        let up: Vec<bool> = (0..self.interfaces.count())
+            .map(|number| self.interfaces.is_up(number))
+            .collect();
+        let now = self.clock.now();
+        self.take_own_addresses(now, &held);
+        let mut events = Vec::new();
+        for change in self.locators.reconcile(&held, &up) {
+            match change {
+                Change::Add(local) => self.hold(local),
+                Change::Remove(local) => self.release(local),
+                Change::Tell(event) => events.push(event),
+            }
+        }
+        // before one is lost, the next is in use: peers are told once
+        let (lost, others): (Vec<AddressEvent>, Vec<AddressEvent>) = events
+            .into_iter()
+            .partition(|e| matches!(e, AddressEvent::Lost(_)));
+        for event in others {
+            self.stack.handle_address(now, &event);
+        }
+        let usable = self.usable();
+        if let Some(to) = self.moves.handle_usable(now, &usable) {
+            self.use_interface(now, to);
+        }
+        for event in lost {
+            self.stack.handle_address(now, &event);
+        }
+        Ok(())
+    }
+
+    /// The kernel's own addresses have changed, perhaps: what is the agent's of what arrives is another, then.
+    fn take_own_addresses(&mut self, now: Instant, held: &[Held]) {
+        let own = held
+            .iter()
+            .filter(|h| h.global && !self.locators.is_own(h.address, h.prefix_length));
+        let own: Vec<LocalAddress> = own
+            .map(|h| LocalAddress {
+                interface: InterfaceId(h.interface as u8),
+                address: h.address,
+            })
+            .collect();
+        self.stack.handle_own_addresses(now, &own);
+        let selected = selected(self.stack.role(), self.locators.identifier());
+        self.interfaces.select(now, selected);
+    }
+
+    /// Which interfaces can be used: those with a locator that lead on to the world, or those with a locator if none does.
+    fn usable(&mut self) -> Vec<bool> {
+        let with_locator = (0..self.interfaces.count()).map(|number| {
+            if self.stack.needs_address() {
+                self.locators.is_usable(number)
+            } else {
+                self.interfaces.is_up(number)
+            }
+        });
+        let with_locator = with_locator.collect();
+        self.interfaces.leading_on(with_locator)
+    }
+
+    fn hold(&mut self, local: LocalAddress) {
+        if let Some(index) = self.interfaces.index_of(local.interface) {
+            self.holdings.hold(index, local.address);
+        }
+    }
+
+    fn release(&mut self, local: LocalAddress) {
+        if let Some(index) = self.interfaces.index_of(local.interface) {
+            self.holdings.release(index, local.address);
+        }
+    }
+
+    fn refresh(&mut self, now: Instant) -> io::Result<()> {
+        let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
+        for local in wanted {
+            self.hold(local);
+        }
+        self.holdings.set_alarm(now)
+    }
+
+    /// Another interface is used from now on: decided here, not by the shim.
+    fn use_interface(&mut self, now: Instant, number: usize) {
+        info!(interface = self.interfaces.name(number), "in use");
+        self.stack.prefer(now, InterfaceId(number as u8));
+    }
+
+    fn note(&mut self, now: Instant, event: &ShimEvent) {
+        if let ShimEvent::HandoffBegun { .. } = event {
+            self.follow(now);
+        }
+        self.record.note(&self.clock, now, event);
+    }
+
+    /// The shim leaves a network by itself if nothing gets through.
+    fn follow(&mut self, now: Instant) {
+        let Some(to) = self.stack.interface().map(|interface| usize::from(interface.0)) else {
+            return;
+        };
+        if self.moves.in_use().is_some_and(|in_use| in_use != to) {
+            let interface = self.interfaces.name(to);
+            warn!(interface, "in use: nothing got through the other network");
+            self.moves.handle_silence(now, to);
+        }
+    }
+
+    fn respond(&mut self, now: Instant, request: &Request) -> Response {
+        match request {
+            Request::Status => {
+                let of = Showing {
+                    stack: &self.stack,
+                    locators: &self.locators,
+                    moves: &self.moves,
+                    interfaces: &self.interfaces,
+                    refused: self.device.refused(),
+                };
+                Response::Status(Box::new(self.record.status(now, &of)))
+            }
+            Request::Handover { interface } => self.hand_over(now, interface),
+        }
+    }
+
+    fn hand_over(&mut self, now: Instant, interface: &str) -> Response {
+        let Some(number) = self.interfaces.names().position(|name| name == interface) else {
+            let names: Vec<&str> = self.interfaces.names().collect();
+            return Response::Error(format!("{interface}: expected one of {}", names.join(", ")));
+        };
+        match self.moves.ask(number) {
+            Ok(changed) => {
+                if changed {
+                    self.use_interface(now, number);
+                }
+                Response::Handover { changed }
+            }
+            Err(NotUsable) => Response::Error(format!(
+                "{interface}: has no locator that can be used: expected an interface that is up, with a prefix of 64 bits"
+            )),
+        }
+    }
+
+    /// Gives back what the machine was asked to hold; the rest goes with the descriptors.
+    fn end(mut self) {
+        let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
+        for local in wanted {
+            self.release(local);
+        }
+        info!("ended");
+    }
+}

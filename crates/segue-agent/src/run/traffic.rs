@@ -1,0 +1,134 @@
+//! The packets, on both sides of the stack. Each passes one place on its way: [`from_kernel`](Running::take_from_kernel) and
+//! [`to_kernel`](Device::send) on the applications' side, [`from_port`](Running::take_from_port) and
+//! [`drain`](Running::drain)'s two on the networks'.
+
+use super::Running;
+use crate::kernel::{Routed, offload_of};
+use anyhow::Context as _;
+use bytes::Bytes;
+use segue_live::{Offload, SuperTun};
+use segue_proto::InterfaceId;
+use segue_wire::raw::ChecksumState;
+use segue_wire::{Packet, Payload};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use tracing::warn;
+
+/// Packets of one descriptor before the others have their turn.
+const RECEIVES_PER_TURN: usize = 64;
+
+/// The kernel's two ends: its device, and its routes.
+pub(super) struct Device {
+    tun: SuperTun,
+    routed: Routed,
+    /// Packets that the kernel did not take from the device.
+    refused: u64,
+    /// For the headers of a packet.
+    head: Vec<u8>,
+}
+
+impl Device {
+    /// Makes the device.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn open(name: &str) -> anyhow::Result<Self> {
+        Ok(Self {
+            tun: SuperTun::open(name)?,
+            routed: Routed::open().context("raw socket")?,
+            refused: 0,
+            head: Vec::new(),
+        })
+    }
+
+    /// Packets that the device and the routes did not take, by what `status` calls that.
+    pub const fn refused(&self) -> [(&'static str, u64); 2] {
+        [
+            ("refused_by_device", self.refused),
+            ("refused_by_routes", self.routed.refused()),
+        ]
+    }
+
+    /// What there is to wait for.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+
+    /// Has the kernel receive a packet.
+    fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        let taken = match &packet.payload {
+            Payload::Raw(raw) => {
+                self.head.clear();
+                packet.emit_headers(&mut self.head);
+                let offload = offload_of(packet, self.head.len() as u16);
+                self.tun.send(offload, [&self.head, &raw.bytes])?
+            }
+            _ => self.tun.send(Offload::default(), [&packet.to_vec(), &[]])?,
+        };
+        self.refused += u64::from(!taken);
+        Ok(())
+    }
+}
+
+impl Running {
+    /// What the kernel sends to the device.
+    pub(super) fn take_from_kernel(&mut self) -> anyhow::Result<()> {
+        for _ in 0..RECEIVES_PER_TURN {
+            let Some((offload, packet)) = self.device.tun.receive().context("TUN device")? else {
+                return Ok(());
+            };
+            let bytes = Bytes::copy_from_slice(packet);
+            self.stack
+                .handle_kernel(self.clock.now(), &bytes, state_of(offload), offload.segment_size);
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    /// What is the agent's of what arrives at the interface at a place.
+    pub(super) fn take_from_port(&mut self, number: usize) -> anyhow::Result<()> {
+        for _ in 0..RECEIVES_PER_TURN {
+            let Some((frame, packet)) = self.interfaces.receive(number)? else {
+                return Ok(());
+            };
+            let bytes = Bytes::copy_from_slice(packet);
+            let (state, segment_size) = (state_of(frame.offload), frame.offload.segment_size);
+            let interface = InterfaceId(number as u8);
+            self.stack
+                .handle_wire(self.clock.now(), interface, &bytes, state, segment_size);
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    /// What the stack has to say goes to where it belongs.
+    pub(super) fn drain(&mut self) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        while let Some(packet) = self.stack.poll_kernel() {
+            self.device.send(&packet).context("TUN device")?;
+        }
+        while let Some(transmit) = self.stack.poll_wire() {
+            self.interfaces.send(now, &transmit)?;
+        }
+        while let Some(packet) = self.stack.poll_routed() {
+            self.device.routed.send(&packet).context("raw socket")?;
+        }
+        if self.stack.take_change()
+            && let Err(error) = self.holdings.set_routes(self.stack.role())
+        {
+            warn!(%error, "not all routes to {} are as they are to be", self.record.device());
+        }
+        while let Some(event) = self.stack.poll_event() {
+            self.note(now, &event);
+        }
+        Ok(())
+    }
+}
+
+fn state_of(offload: Offload) -> ChecksumState {
+    if offload.partial_checksum.is_some() {
+        ChecksumState::Partial
+    } else {
+        ChecksumState::Complete
+    }
+}
