@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
+import subprocess
 from pathlib import Path
 
 import build
@@ -11,7 +13,7 @@ import network
 import peers
 import pytest
 import tshark
-from judge import KNOWN_CRASHES, Judge
+from judge import FREED, FREED_AFTER, KNOWN_CRASHES, Judge
 from network import Network
 from peers import Settings
 from process import Process
@@ -31,6 +33,11 @@ def crash(other: Process, thread: str) -> None:
     other.child.wait(10)
     for reader in other.readers:
         reader.join(10)
+
+
+def packet(source: str, destination: str, *chunks: str) -> tshark.SctpPacket:
+    """One of a capture."""
+    return tshark.SctpPacket(0, 0, source, destination, list(chunks), lost=False)
 
 
 def report(outcome: str) -> pytest.TestReport:
@@ -78,3 +85,41 @@ def test_a_known_crash_is_no_excuse_if_tshark_objects_to_a_packet(
         failed = report("failed")
         judge.consider_crashes(failed)
     assert failed.outcome == "failed"
+
+
+def test_a_crash_after_an_asconf_that_nobody_answered_is_excused_in_any_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Judge("usrsctp", peers.usrsctp, lambda: Network(tmp_path))
+    keys = [Settings(key=f"1:{digit * 32}", rto_min=50) for digit in "ab"]
+    with judge.stack:
+        _, other = judge.connect(keys[0], ours_connects=True, our_links=(0,), other_links=(0,), other_settings=keys[1])
+        assert isinstance(other, Process)
+        other.tell(f"add {network.address(1, 1)}")
+        # of itself, unless Debian has mended it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            other.child.wait(6)
+        if not other.crashed():
+            crash(other, "SCTP/IP6 rcv")
+        for reader in other.readers:
+            reader.join(10)
+        failed = report("failed")
+        judge.consider_crashes(failed)
+        seen = (judge.crashes(), tshark.complaints(judge.network.stop()), other.tail())
+        assert (failed.outcome, failed.longrepr) == ("skipped", ("file", 1, FREED)), seen
+        monkeypatch.setattr(tshark, "complaints", lambda _: ["packet 7: malformed"])
+        failed = report("failed")
+        judge.consider_crashes(failed)
+    assert failed.outcome == "failed"
+
+
+def test_an_asconf_that_was_answered_or_went_elsewhere_frees_nothing(tmp_path: Path) -> None:
+    judge = Judge("usrsctp", peers.usrsctp, lambda: Network(tmp_path))
+    judge.network = Network(tmp_path)
+    ours, theirs = (host.addresses for host in judge.network.hosts)
+    sent = [packet(theirs[0], ours[0], "AUTH", "ASCONF")] * FREED_AFTER
+    assert judge.has_freed(sent)
+    assert not judge.has_freed(sent[1:])
+    assert not judge.has_freed([*sent, packet(ours[0], theirs[0], "AUTH", "ASCONF ACK")])
+    assert not judge.has_freed([*sent[1:], packet(theirs[0], ours[1], "AUTH", "ASCONF")])
+    assert not judge.has_freed([packet(ours[0], theirs[0], "AUTH", "ASCONF")] * FREED_AFTER)
