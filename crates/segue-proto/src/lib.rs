@@ -44,5 +44,5 @@ pub mod udp;
 pub mod units;
 
 pub use contract::{CellId, InterfaceId, LinkEvent, Transmit};
-pub use error_budget::ErrorBudget;
+pub use error_budget::{ErrorBudget, TokenBucket};
 pub use time::{Duration, Instant};

@@ -46,7 +46,8 @@ counters! {
         look_ups,
         /// Peers that turned out to speak only IPv6.
         fallbacks,
-        /// Sessions forgotten because the cache was full, or because too many peers call with one identifier.
+        /// Sessions forgotten because the cache was full, because too many peers call with one identifier, or because too many
+        /// called and did not carry on.
         forgotten,
         /// Dropped: for a locator of ours that a hard handoff gave up.
         stale_locator,

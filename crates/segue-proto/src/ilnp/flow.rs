@@ -70,15 +70,24 @@ pub(super) fn may_be_first(packet: &Packet) -> bool {
     !tells || is_call(packet)
 }
 
-/// Whether a packet answers what begins something, or is an error about a packet of the peer's: it says nothing to whoever has
-/// not sent that.
+/// Whether a packet answers what begins something, is an error about a packet of the peer's, or a TCP reset: it says nothing to
+/// whoever has not sent that.
 pub(super) fn is_answer(packet: &Packet) -> bool {
     let is_error = match &packet.payload {
         Payload::Icmpv6(message) => message.is_error(),
         Payload::Raw(raw) => raw.next_header == ICMPV6 && raw.bytes.first().is_some_and(|t| *t < 128),
         _ => false,
     };
-    is_error || begins(packet) == Some(false)
+    let is_reset = |flags: TcpFlags| flags.0 & TcpFlags::RST.0 != 0;
+    let resets = match &packet.payload {
+        Payload::Tcp(tcp) => is_reset(tcp.flags),
+        Payload::Raw(raw) if raw.next_header == TCP => raw
+            .bytes
+            .get(FLAGS_OF_TCP)
+            .is_some_and(|flags| is_reset(TcpFlags(*flags))),
+        _ => false,
+    };
+    is_error || resets || begins(packet) == Some(false)
 }
 
 /// Whether a packet begins something (`true`) or answers what does: a SYN with ACK, an INIT ACK, an echo reply. Nothing if
@@ -88,7 +97,6 @@ fn begins(packet: &Packet) -> Option<bool> {
     const INIT_ACK: u8 = 2;
     const ECHO_REQUEST: u8 = 128;
     const ECHO_REPLY: u8 = 129;
-    const FLAGS_OF_TCP: usize = 13;
     const FIRST_CHUNK_OF_SCTP: usize = 12;
     let of_sctp = |sctp: &SctpPacket| match sctp.chunks.first()? {
         Chunk::Init(_) => Some(true),
@@ -168,6 +176,7 @@ fn quoted(payload: &Payload) -> Option<(u8, u16, u16)> {
     Some(ports_in(packet.next_header, &packet.payload))
 }
 
+const FLAGS_OF_TCP: usize = 13;
 const TCP: u8 = 6;
 const SCTP: u8 = 132;
 const ICMPV6: u8 = 58;

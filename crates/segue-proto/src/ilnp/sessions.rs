@@ -239,6 +239,19 @@ impl Ilcc {
         self.forget(key)
     }
 
+    /// Forgets one of the sessions that peers began with a packet and did not carry on, if there are too many of them: every timer
+    /// and every handoff looks at all sessions, and whoever makes up identifiers has as many as he likes.
+    pub fn forget_stranger(&mut self) -> Option<Forgotten> {
+        let strangers = || self.iter().filter(|c| Worth::of(c) <= Worth::OnePacket);
+        if strangers().count() < MAX_STRANGERS {
+            return None;
+        }
+        let key = strangers()
+            .min_by_key(|c| (Worth::of(c), c.contact().used()))?
+            .key();
+        self.forget(key)
+    }
+
     fn forget(&mut self, key: SessionKey) -> Option<Forgotten> {
         let node = self.nodes.get_mut(&key.nid)?;
         let at = node.sessions.iter().position(|c| c.key() == key)?;
@@ -304,3 +317,5 @@ impl Forgotten {
 const MAX_FLOWS: usize = 256;
 /// Sessions that peers began with one identifier.
 const MAX_UNINVITED: usize = 8;
+/// Sessions that peers began and did not carry on.
+const MAX_STRANGERS: usize = 256;

@@ -35,7 +35,9 @@ pub(super) fn tell(
         return None;
     }
     let handoff = telling.is_handoff(&advertised, preference);
-    if peer.mode() == Mode::Probing && !handoff {
+    // who called and was not heard again may have forged his address, to which an update would go seven times
+    let stranger = !peer.is_called() && !peer.contact().carries_on();
+    if (peer.mode() == Mode::Probing || stranger) && !handoff {
         return None;
     }
     let mut begun = None;

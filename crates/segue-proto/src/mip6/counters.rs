@@ -86,7 +86,7 @@ counters! {
         tunnel_errors_dropped,
         /// Dropped: a packet that was in too many tunnels, or had been through too many routers.
         tunnel_limit,
-        /// Not sent: errors, relayed or of its own, because there were too many lately (RFC 4443 section 2.4 f).
+        /// Not sent: errors, relayed or of its own, and refusals of Binding Updates, because there were too many lately (RFC 4443 section 2.4 f).
         errors_withheld,
         /// Dropped: a Binding Update that deletes a binding which does not exist.
         not_registered,

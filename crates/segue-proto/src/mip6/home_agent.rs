@@ -58,6 +58,8 @@ pub struct HomeAgent {
     events: VecDeque<HomeAgentEvent>,
     /// For errors of its own and those that it relays.
     errors: ErrorBudget,
+    /// For refusals, of each mobile node: an update that was authentic once can be sent again by whoever saw it, from wherever.
+    refusals: BTreeMap<Ipv6Addr, ErrorBudget>,
     counters: Counters,
 }
 
@@ -88,6 +90,7 @@ impl HomeAgent {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             errors: ErrorBudget::default(),
+            refusals: BTreeMap::new(),
             counters: Counters::default(),
             config,
         }
@@ -311,7 +314,7 @@ impl HomeAgent {
             && let Some(status) = self.refuse_timestamp(now, timestamp, last)
         {
             self.counters.bad_timestamp += 1;
-            return self.acknowledge(now, reply, status, 0);
+            return self.refuse(now, reply, status);
         }
         if let Some(last) = last.filter(|last| !is_newer(update.sequence, last.sequence)) {
             self.counters.bad_sequence += 1;
@@ -319,7 +322,7 @@ impl HomeAgent {
                 sequence: last.sequence,
                 ..reply
             };
-            return self.acknowledge(now, reply, binding_status::SEQUENCE_OUT_OF_WINDOW, 0);
+            return self.refuse(now, reply, binding_status::SEQUENCE_OUT_OF_WINDOW);
         }
         if !deletes && !is_routable_unicast(care_of_address) {
             self.counters.malformed += 1;
@@ -399,6 +402,15 @@ impl HomeAgent {
         let close = ntp(now).abs_diff(timestamp) <= ntp(Instant::ZERO + self.config.timestamp_window);
         let newer = last.is_none_or(|last| timestamp > last.timestamp);
         (!close || !newer).then_some(binding_status::ID_MISMATCH)
+    }
+
+    /// An update that may be a replay is refused, unless there were too many of them lately.
+    fn refuse(&mut self, now: Instant, reply: Reply, status: u8) {
+        if self.refusals.entry(reply.home_address).or_default().take(now) {
+            self.acknowledge(now, reply, status, 0);
+        } else {
+            self.counters.errors_withheld += 1;
+        }
     }
 
     /// Sections 10.3.1 and 10.3.2.

@@ -3,9 +3,9 @@
 use super::forged_identifier::segment;
 use super::{GUESS, count};
 use segue_conformance::shims::{Shims, datagram, locator, ms, nid, with_nonce};
-use segue_proto::ilnp::Config;
+use segue_proto::ilnp::{Config, Trigger};
 use segue_wire::Packet;
-use segue_wire::ilnp::Locator;
+use segue_wire::ilnp::{Locator, LocatorOperation, Nid};
 use segue_wire::tcp::TcpFlags;
 
 const SYN_ACK: TcpFlags = TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0);
@@ -106,4 +106,59 @@ fn an_answer_to_a_session_that_is_gone_begins_no_other() {
             .correspondents()
             .any(|c| c.identity() == b && c.is_called())
     );
+}
+
+/// Nor is a reset, which the kernel has for every SYN to a port that nobody listens at.
+#[test]
+fn a_reset_of_a_session_that_is_gone_begins_no_other() {
+    let mut shims = Shims::pair(&small(4));
+    let (a, b) = (shims.identity(0), shims.identity(1));
+    shims.send_packet(0, segment(a, b, TcpFlags(TcpFlags::RST.0 | TcpFlags::ACK.0)));
+    shims.run_for(ms(100));
+    assert_eq!(count(&shims, 0, "no_session"), 1);
+    assert_eq!(count(&shims, 0, "look_ups"), 0);
+    assert_eq!(shims.hosts[0].shim.correspondents().count(), 0);
+}
+
+/// RFC 6743 section 2: an update goes again and again. Who has sent one packet is not told of a locator beside the one in use.
+#[test]
+fn a_stranger_is_told_of_more_locators_only_when_he_carries_on() {
+    let mut shims = Shims::pair(&Config {
+        trigger: Trigger::Lost,
+        ..small(4096)
+    });
+    shims.run_for(ms(100));
+    let b = shims.identity(1);
+    for n in [100, 101, 101] {
+        shims.inject(first_packet(n, 1));
+        shims.run_for(ms(50));
+        let stranger = Locator::of(b).address(nid(n));
+        shims.send_packet(1, datagram(b, stranger, b"yes"));
+        shims.run_for(ms(50));
+    }
+    shims.arrive(1, 1, locator(7));
+    shims.run_for(ms(10_000));
+    let told = shims.updates(1, LocatorOperation::Advertisement);
+    assert!(!told.is_empty());
+    assert!(
+        told.iter()
+            .all(|(_, update)| Nid::of(update.ip.destination) == nid(101))
+    );
+}
+
+/// Every timer and every handoff looks at all sessions: of those with somebody who was heard once there are 256.
+#[test]
+fn of_strangers_the_last_256_are_known() {
+    let mut shims = Shims::pair(&small(4096));
+    shims.greet();
+    for n in 0..600 {
+        shims.inject(first_packet(100 + n, 1));
+        shims.run_for(ms(1));
+    }
+    shims.run_for(ms(50));
+    let shim = &shims.hosts[1].shim;
+    assert_eq!(shim.correspondents().count(), 1 + 256);
+    assert_eq!(count(&shims, 1, "forgotten"), 600 - 256);
+    assert!(shim.correspondents().any(|c| c.nid() == nid(699)));
+    assert!(shim.correspondents().any(|c| c.nid() == nid(0)));
 }

@@ -280,7 +280,8 @@ impl Ilnp {
             self.out.counters.second_session += 1;
             return None;
         }
-        if let Some(gone) = self.ilcc.forget_one_of(nid) {
+        let gone = self.ilcc.forget_one_of(nid);
+        if let Some(gone) = gone.or_else(|| self.ilcc.forget_stranger()) {
             self.out.counters.forgotten += 1;
             self.retire(&gone);
         }

@@ -24,7 +24,7 @@ use crate::shim::{Count, Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
-use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp::{Locator, Nid, Nonce};
 use smallvec::SmallVec;
 
 /// ILNPv6 on a host. See the [module](super).
@@ -100,6 +100,17 @@ impl Ilnp {
     /// The sessions in the cache.
     pub fn correspondents(&self) -> impl Iterator<Item = &Correspondent> {
         self.ilcc.iter()
+    }
+
+    /// Whether a packet is of a session by what stands in its headers: it has the peer's nonce; or the peer has not been heard yet, and
+    /// this host has called it there. What is not begins a session, or is dropped.
+    #[must_use]
+    pub fn knows(&self, source: Ipv6Addr, destination: Ipv6Addr, nonce: Nonce) -> bool {
+        let mut sessions = self.ilcc.between(Nid::of(source), Nid::of(destination));
+        sessions.any(|c| match c.remote_nonce() {
+            Some(known) => known == nonce,
+            None => c.is_called() && c.is_at(Locator::of(source)),
+        })
     }
 
     /// The host would rather be at `interface` from now on: its locators, as far as they can be used, are chosen before all others

@@ -154,6 +154,14 @@ impl MobileNode {
             .map(|(peer, entry)| (peer, entry.is_optimized()))
     }
 
+    /// Whether there is anything with who has this address: the home agent, a correspondent, or a mobile node with a binding here.
+    #[must_use]
+    pub fn knows(&self, address: Ipv6Addr) -> bool {
+        address == self.config.home_agent
+            || self.peers.get(address).is_some()
+            || self.binding_cache().get(address).is_some()
+    }
+
     /// Whether an address of the node's own is a care-of address that it can use.
     #[must_use]
     pub fn is_assigned(&self, address: Ipv6Addr) -> bool {
