@@ -251,6 +251,8 @@ def test_it_keeps_two_capabilities_and_becomes_who_it_is_told_to_be(machines: Wo
         two = f"{1 << 12 | 1 << 13:016x}"
         assert [told[f"Cap{which}"] for which in ("Prm", "Eff", "Bnd", "Inh")] == [two, two, two, "0" * 16]
         assert told["NoNewPrivs"] == "1"
+        # a filter of system calls, under which the rest happens
+        assert told["Seccomp"] == "2"
         machines.hosts["router"].ip("link set a1 up")
         wait_until(lambda: agents.has_all(agent), "the second network")
     wait_until(lambda: machines.plain_address("mobile", "eth1"), "the kernel's own address")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import time
@@ -383,8 +384,9 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     """One line and status 2: a key that others can read, tables that do not go together."""
     machines = Mobile(tmp_path)
 
-    def said(host: str, extra: str = "", mode: int = 0o600) -> str:
+    def said(host: str, extra: str = "", mode: int = 0o600, owner: int = 0) -> str:
         file = machines.configuration(host, extra)
+        os.chown(file, owner, -1)
         file.chmod(mode)
         done = subprocess.run([agents.program(), "check", file], check=False, capture_output=True, text=True)
         assert done.stderr.count("\n") == (done.returncode != 0), done
@@ -396,5 +398,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
         assert said(host, mode=0o640) == ""
         assert said(host, mode=0o644).startswith("has a key and mode 0644: expected a file that others cannot read")
     assert said("peer", mode=0o644) == ""
+    whose = "has a key and is user 65534's: expected a file of root, or of user 0, who runs the agent"
+    assert said("mobile", owner=65534) == whose
+    assert said("peer", owner=65534) == ""
     assert said("mobile", 'handoff = "on-new-router"').startswith("mobile-node.handoff: expected none")
     assert said("mobile", "[correspondent]").startswith("[correspondent] beside [mobile-node]: expected one of")

@@ -86,6 +86,9 @@ pub struct Machine {
     /// `CAP_NET_ADMIN` and `CAP_NET_RAW`, whoever it is.
     #[serde(default)]
     pub user: Option<String>,
+    /// Whether the agent confines itself to the system calls that it needs, once it is set up.
+    #[serde(default = "seccomp")]
+    pub seccomp: bool,
     /// For how long a better interface must have been usable before it is moved to.
     #[serde(default = "hold_down")]
     pub hold_down: Duration,
@@ -111,6 +114,10 @@ fn device() -> String {
 
 fn socket() -> PathBuf {
     DEFAULT_SOCKET.into()
+}
+
+const fn seccomp() -> bool {
+    true
 }
 
 fn hold_down() -> Duration {
@@ -238,6 +245,10 @@ impl Whole {
             ilnp.trigger = Trigger::Lost;
             // a machine is in networks that nobody has tried
             ilnp.detect_silence |= !says("ilnp", "detect_silence");
+            // nor has a peer shown that he is where he says
+            if !says("ilnp", "unconfirmed_bytes") {
+                ilnp.unconfirmed_bytes = Some(UNCONFIRMED_BYTES);
+            }
             return Ok(RoleConfig::Ilnp(ilnp));
         }
         if let Some(node) = &self.mobile_node {
@@ -286,6 +297,9 @@ impl Whole {
 /// A home agent that was restarted has no binding until the next refresh, at three quarters of this; one that is gone leaves the
 /// home address chosen for so long.
 const HOME_LIFETIME: Duration = Duration::from_secs(120);
+/// What goes to a locator that an update has named and that nothing was heard from: less than a second of a video, and more than a
+/// host that moves is waited for.
+const UNCONFIRMED_BYTES: u32 = 256 << 10;
 
 /// Keys of a mobile node that the agent sets by itself.
 const OF_THE_AGENT: [&str; 4] = [
@@ -340,8 +354,13 @@ mod tests {
         // the agent decides when it moves
         assert_eq!(shim.trigger, Trigger::Lost);
         assert!(shim.detect_silence);
-        let (_, off) = ilnp(&format!("{LEAST}detect_silence = false\n"));
+        assert_eq!(shim.unconfirmed_bytes, Some(UNCONFIRMED_BYTES));
+        assert!(agent.seccomp);
+        let (_, off) = ilnp(&format!(
+            "{LEAST}detect_silence = false\nunconfirmed_bytes = 1000\n"
+        ));
         assert!(!off.detect_silence);
+        assert_eq!(off.unconfirmed_bytes, Some(1000));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `segue-agent doctor`: what the agent needs of the machine, tried in a network namespace of its own.
 
 use crate::kernel::{Guard, NextHops, Rules};
+use crate::seccomp;
 use nix::sched::{CloneFlags, unshare};
 use segue_live::{PacketSocket, Select, SuperTun, Takes};
 use std::io::{self, Write as _};
@@ -44,6 +45,13 @@ pub(crate) fn look() -> anyhow::Result<u8> {
     say(
         "rules of routing for a home address",
         Rules::set_up(Ipv6Addr::LOCALHOST).map(drop),
+        remedy,
+    )?;
+    // the last, for it is upon this process from then on
+    let remedy = "expected a kernel with CONFIG_SECCOMP_FILTER; the agent runs without it, and says so";
+    say(
+        "a filter of its own system calls",
+        seccomp::confine().map_err(io::Error::other),
         remedy,
     )?;
     Ok(u8::from(missing > 0))

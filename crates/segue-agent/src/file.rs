@@ -1,10 +1,11 @@
 //! The agent's file, as it is on disk.
 
 use anyhow::{Context as _, anyhow, bail};
+use nix::unistd::geteuid;
 use segue_agent::config::Config;
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// `segue-agent check`.
@@ -35,8 +36,16 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Config> {
             mode & 0o7777
         );
     }
+    let (owner, own) = (metadata.uid(), geteuid().as_raw());
+    if config.has_secret() && owner != own && owner != ROOT {
+        bail!(
+            "{shown}: has a key and is user {owner}'s: expected a file of root, or of user {own}, who runs the agent"
+        );
+    }
     Ok(config)
 }
+
+const ROOT: u32 = 0;
 
 /// Others may read or write it.
 const OF_OTHERS: u32 = 0o006;

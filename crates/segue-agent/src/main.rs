@@ -20,6 +20,8 @@ mod role;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod seccomp;
+#[cfg(target_os = "linux")]
 mod status;
 
 #[cfg(not(target_os = "linux"))]

@@ -19,6 +19,7 @@ use crate::file;
 use crate::kernel::Requests;
 use crate::privileges;
 use crate::role::{Setup, selected};
+use crate::seccomp;
 use anyhow::{Context as _, bail};
 use holdings::Holdings;
 use interfaces::{Interfaces, Readable, held};
@@ -61,8 +62,13 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     let user = privileges::find(config.agent.user.as_deref())?;
     let socket = config.agent.socket.clone();
     let control = Control::open(&socket)?;
+    let confines = config.agent.seccomp;
     let running = Running::begin(config)?;
     privileges::drop_to(user.as_ref(), &socket)?;
+    if confines && let Err(error) = seccomp::confine() {
+        // it is one wall of several: behind it there are two capabilities
+        warn!(%error, "system calls are not confined: agent.seccomp = false says that this is meant");
+    }
     let identity = running.stack.identity().map(tracing::field::display);
     let (role, device) = (running.record.role(), running.record.device());
     info!(role, identity, device, "ready");
