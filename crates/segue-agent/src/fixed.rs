@@ -109,6 +109,14 @@ impl Fixed {
         self.nodes().map(|(address, _)| *address)
     }
 
+    /// Whether the address `at` has a binding of `home_address` that says that its node is at `source`, or comes from there itself.
+    #[must_use]
+    pub fn knows(&self, at: Ipv6Addr, home_address: Ipv6Addr, source: Ipv6Addr) -> bool {
+        let node = self.correspondents.as_ref().and_then(|all| all.nodes.get(&at));
+        let binding = node.and_then(|node| node.binding_cache().get(home_address));
+        binding.is_some_and(|b| source == b.care_of_address || source == home_address)
+    }
+
     /// Whether there is a correspondent at all.
     #[must_use]
     pub fn is_correspondent(&self) -> bool {

@@ -19,3 +19,4 @@ pub mod locators;
 pub mod moves;
 mod packets;
 pub mod stack;
+mod strangers;

@@ -15,6 +15,7 @@
 
 use crate::fixed::Fixed;
 use crate::packets::{ALL, cut_in_tunnels, understand};
+use crate::strangers::Strangers;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
@@ -73,12 +74,14 @@ pub struct StackCounters {
     pub not_for_identity: u64,
     /// What does not parse, bad checksums of ICMPv6 included.
     pub malformed: u64,
+    /// Dropped: what nobody's peer began, or may have begun, where there was too much of it lately.
+    pub too_many_strangers: u64,
 }
 
 impl StackCounters {
     /// By name.
     #[must_use]
-    pub fn list(&self) -> [(&'static str, u64); 7] {
+    pub fn list(&self) -> [(&'static str, u64); 8] {
         [
             ("from_kernel", self.from_kernel),
             ("to_kernel", self.to_kernel),
@@ -87,6 +90,7 @@ impl StackCounters {
             ("not_from_identity", self.not_from_identity),
             ("not_for_identity", self.not_for_identity),
             ("malformed", self.malformed),
+            ("too_many_strangers", self.too_many_strangers),
         ]
     }
 }
@@ -98,6 +102,7 @@ pub struct Stack {
     to_wire: VecDeque<Transmit>,
     events: VecDeque<ShimEvent>,
     counters: StackCounters,
+    strangers: Strangers,
     /// A mobile node's home agent had a binding when somebody last asked.
     registered: bool,
 }
@@ -112,6 +117,7 @@ impl Stack {
             to_wire: VecDeque::new(),
             events: VecDeque::new(),
             counters: StackCounters::default(),
+            strangers: Strangers::default(),
             registered: false,
         }
     }
@@ -213,6 +219,10 @@ impl Stack {
         segment_size: Option<u16>,
     ) {
         self.counters.received += 1;
+        if !self.strangers.admit(now, &self.role, bytes) {
+            self.counters.too_many_strangers += 1;
+            return;
+        }
         let parsed = Packet::parse_raw(bytes, checksum, segment_size).and_then(|packet| match self.role {
             Role::MobileNode(_) => understand(packet, ALL),
             _ => Ok(packet),

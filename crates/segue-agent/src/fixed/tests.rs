@@ -271,3 +271,24 @@ fn a_correspondent_is_one_at_each_address_of_the_kernels() {
     every.handle_own_addresses(NOW, &many);
     assert_eq!(every.correspondent_addresses().count(), MOST_CORRESPONDENTS);
 }
+
+#[test]
+fn a_registration_that_is_replayed_is_refused_ten_times_a_second_at_most() {
+    let (mut node, mut fixed) = (mobile(), fixed(true, false));
+    let update = raw(&node.poll_transmit(NOW).expect("a Binding Update").packet);
+    let mut answers_at = |now: Instant| {
+        for _ in 0..1000 {
+            fixed.handle_wire(now, update.clone());
+        }
+        core::iter::from_fn(|| fixed.poll_routed()).count()
+    };
+    // the first is taken, and acknowledged
+    assert_eq!(answers_at(NOW), 1 + 10);
+    assert_eq!(answers_at(NOW + Duration::from_secs(1)), 10);
+    let [binding] = fixed.bindings().collect::<Vec<_>>()[..] else {
+        panic!("one binding")
+    };
+    assert_eq!(binding.care_of_address, CARE_OF_ADDRESS);
+    let (_, counts) = &fixed.counters()[0];
+    assert!(counts.contains(&("errors_withheld", 2000 - 1 - 20)), "{counts:?}");
+}

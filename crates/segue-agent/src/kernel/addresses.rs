@@ -16,6 +16,10 @@ use std::net::{IpAddr, Ipv6Addr};
 /// that was killed.
 pub(crate) const VALID_FOR: Duration = Duration::from_secs(60);
 
+/// Packets that wait in the device while the agent is busy or has no processor, at most: of small ones, the usual 500 are fifty
+/// milliseconds of 100 Mbit/s.
+const WAITING: u32 = 2000;
+
 /// Has the kernel hold an address, or hold it for longer. It is deprecated from the start: nothing that does not ask for it uses
 /// it (RFC 6724 section 5, rule 3).
 ///
@@ -76,6 +80,7 @@ pub(crate) fn set_up_device(
     link.header.flags = LinkFlags::Up;
     link.header.change_mask = LinkFlags::Up;
     link.attributes.push(LinkAttribute::Mtu(mtu));
+    link.attributes.push(LinkAttribute::TxQueueLen(WAITING));
     requests.order(RouteNetlinkMessage::SetLink(link), 0)?;
     let Some(address) = address else { return Ok(()) };
     let mut own = message(device, address, 128);
