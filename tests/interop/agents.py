@@ -39,6 +39,8 @@ NIDS = {"mobile": "2aa:0:0:1", "peer": "2aa:0:0:2"}
 PREFIXES = {"a0": "2001:db8:1:0", "a1": "2001:db8:2:0", "b0": "2001:db8:3:0", "b1": "2001:db8:5:0"}
 # The links of a host, by the router's names.
 LINKS = {"mobile": ("a0", "a1"), "peer": ("b0", "b1")}
+# Of the attacker's own link.
+ATTACKER = "2001:db8:9::"
 # What somebody has set up before.
 FIREWALL = "table inet mine { chain in { type filter hook input priority 0; policy accept; tcp dport 23 drop; }; }"
 
@@ -118,6 +120,30 @@ class World:
 
     folder: Path
     hosts: dict[str, Namespace] = field(default_factory=dict)
+
+    def join(self, device: str, host: str, name: str) -> None:
+        """A link of the router's to a host. Where there is an attacker, the link is a bridge of his."""
+        own, attacker = self.hosts[host], self.hosts.get("attacker")
+        if attacker is None:
+            self.hosts["router"].ip(f"link add {device} type veth peer name {name} netns {own.name}")
+        else:
+            attacker.ip(f"link add {device} type bridge mcast_snooping 0")
+            ends = {f"r-{device}": (self.hosts["router"], device), f"h-{device}": (own, name)}
+            for port, (end, at_end) in ends.items():
+                end.ip(f"link add {at_end} type veth peer name {port} netns {attacker.name}")
+                attacker.ip(f"link set {port} master {device} up")
+            attacker.ip(f"link set {device} up")
+        own.device_up(name)
+
+    def settle_attacker(self) -> None:
+        """The attacker has a network of his own too, and nobody's address on the links that he is on."""
+        attacker, router = self.hosts.get("attacker"), self.hosts["router"]
+        if attacker is None:
+            return
+        router.ip(f"link add x0 type veth peer name x0 netns {attacker.name}")
+        router.device_up("x0", f"{ATTACKER}1/64")
+        attacker.device_up("x0", f"{ATTACKER}66/64")
+        attacker.ip(f"-6 route add default via {ATTACKER}1")
 
     def snapshot(self, host: str) -> str:
         """What an agent may have changed: addresses, links, routes, rules and filters, without what counts down."""
@@ -212,10 +238,11 @@ def has_all(agent: Agent) -> bool:
 
 
 @contextlib.contextmanager
-def world(folder: Path) -> Iterator[World]:
-    """The network, with addresses formed."""
+def world(folder: Path, *, attacked: bool = False) -> Iterator[World]:
+    """The network, with addresses formed. If `attacked`, with a namespace on each link that has one of its own."""
+    names = ("mobile", "router", "peer") + ("attacker",) * attacked
     with contextlib.ExitStack() as stack:
-        made = World(folder, {name: stack.enter_context(Namespace(name[0])) for name in ("mobile", "router", "peer")})
+        made = World(folder, {name: stack.enter_context(Namespace(name[0])) for name in names})
         router = made.hosts["router"]
         router.sysctl("net/ipv6/conf/all/forwarding", "1")
         # a link that is down for a moment is the same one afterwards
@@ -223,9 +250,9 @@ def world(folder: Path) -> Iterator[World]:
             router.sysctl(f"net/ipv6/conf/{name}/keep_addr_on_down", "1")
         places = [(link, host, f"eth{n}") for host, links in LINKS.items() for n, link in enumerate(links)]
         for device, host, name in places:
-            router.ip(f"link add {device} type veth peer name {name} netns {made.hosts[host].name}")
+            made.join(device, host, name)
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
-            made.hosts[host].device_up(name)
+        made.settle_attacker()
         advertisements = [
             f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
             f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")

@@ -23,6 +23,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "linux_peer": (["peer.c", "stack_linux.c"], ["-static", "-lpthread"]),
     "linux_init": (["linux_init.c"], ["-static"]),
     "tcp_peer": (["tcp_peer.c"], []),
+    "flood": (["flood.c"], []),
     # Loaded into a program.
     "sleep.so": (["sleep.c"], ["-shared", "-fPIC", "-ldl"]),
 }

@@ -114,9 +114,9 @@ def ways(agent: Agent) -> dict[str, bool]:
 
 
 @contextlib.contextmanager
-def world(folder: Path) -> Iterator[Mobile]:
-    """The network, with addresses formed."""
-    names = ("mobile", "router", "peer", "plain", "home")
+def world(folder: Path, *, attacked: bool = False) -> Iterator[Mobile]:
+    """The network, with addresses formed. If it is `attacked`, as in `agents`."""
+    names = ("mobile", "router", "peer", "plain", "home") + ("attacker",) * attacked
     with contextlib.ExitStack() as stack:
         made = Mobile(folder, {name: stack.enter_context(Namespace(name[0])) for name in names})
         router, home = made.hosts["router"], made.hosts["home"]
@@ -126,12 +126,12 @@ def world(folder: Path) -> Iterator[Mobile]:
         for name in ("all", "default"):
             router.sysctl(f"net/ipv6/conf/{name}/keep_addr_on_down", "1")
         for device, host, name in LINKS:
-            router.ip(f"link add {device} type veth peer name {name} netns {made.hosts[host].name}")
+            made.join(device, host, name)
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
-            made.hosts[host].device_up(name)
-        router.ip(f"link add d0 type veth peer name eth0 netns {home.name}")
+        made.join("d0", "home", "eth0")
         router.device_up("d0", "2001:db8:5::1/64")
         home.device_up("eth0", "2001:db8:5::2/64")
+        made.settle_attacker()
         # a link with nobody else on it
         home.ip("link add home0 type veth peer name home1")
         home.device_up("home1")
