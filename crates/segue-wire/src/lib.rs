@@ -12,6 +12,7 @@ pub mod error;
 pub mod fragment;
 pub mod icmpv6;
 pub mod ilnp;
+pub mod ilnp_udp;
 pub mod ipv6;
 pub mod mobility;
 pub mod packet;
