@@ -44,6 +44,11 @@ pub struct Config {
     /// the network of the one in use although it is up: by updates that say what the last one did.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub detect_silence: bool,
+    /// Whether ICMPv6 errors that this host sends quote a packet as it was on the wire (RFC 4443 section 2.4 c), with locators and the
+    /// peer's nonce, and those that the peer sends are read so. Without it they quote what transports see, which is good only
+    /// between hosts that share an identity prefix, and no firewall on the way knows the packet again.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub translate_errors: bool,
     /// Lifetime of this host's locators in updates, whole seconds up to 65535 (RFC 6743 section 2). They are told again
     /// when three quarters of it are over.
     pub locator_lifetime: Duration,
@@ -102,6 +107,7 @@ impl Default for Config {
             peers: Vec::new(),
             locator_timeout: None,
             detect_silence: false,
+            translate_errors: false,
             locator_lifetime: Duration::from_secs(3600),
             lu_timeout: Duration::from_secs(1),
             lu_max_timeout: Duration::from_secs(32),

@@ -1,5 +1,6 @@
 //! Flows: what a network layer can see of who talks to whom above it.
 
+use super::readdress::is_first_fragment;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::invoking::Invoking;
 use segue_wire::sctp::{Chunk, SctpPacket};
@@ -19,7 +20,7 @@ impl Flow {
     pub fn down(packet: &Packet) -> Self {
         let (protocol, source, destination) = match quoted(&packet.payload) {
             Some((protocol, source, destination)) => (protocol, destination, source),
-            None => ports(&packet.payload),
+            None => ports(packet),
         };
         Self {
             protocol,
@@ -32,7 +33,7 @@ impl Flow {
     pub fn up(packet: &Packet) -> Self {
         let (protocol, source, destination) = match quoted(&packet.payload) {
             Some((protocol, source, destination)) => (protocol, destination, source),
-            None => ports(&packet.payload),
+            None => ports(packet),
         };
         Self {
             protocol,
@@ -112,7 +113,7 @@ fn begins(packet: &Packet) -> Option<bool> {
         Payload::Sctp(sctp) | Payload::SctpOverUdp { packet: sctp, .. } => of_sctp(sctp),
         Payload::Icmpv6(Icmpv6::EchoRequest(_)) => Some(true),
         Payload::Icmpv6(Icmpv6::EchoReply(_)) => Some(false),
-        Payload::Raw(raw) => match (raw.next_header, &raw.bytes[..]) {
+        _ => match in_bytes(packet)? {
             (TCP, bytes) => of_tcp(TcpFlags(*bytes.get(FLAGS_OF_TCP)?)),
             (SCTP, bytes) => match *bytes.get(FIRST_CHUNK_OF_SCTP)? {
                 INIT => Some(true),
@@ -123,14 +124,13 @@ fn begins(packet: &Packet) -> Option<bool> {
             (ICMPV6, [ECHO_REPLY, ..]) => Some(false),
             _ => None,
         },
-        _ => None,
     }
 }
 
 /// Protocol, source and destination port; an echo's identifier is both.
-fn ports(payload: &Payload) -> (u8, u16, u16) {
-    let protocol = payload.next_header();
-    match payload {
+fn ports(packet: &Packet) -> (u8, u16, u16) {
+    let protocol = packet.payload.next_header();
+    match &packet.payload {
         Payload::Sctp(sctp) => (protocol, sctp.source_port, sctp.destination_port),
         Payload::SctpOverUdp { packet: sctp, .. } => (protocol, sctp.source_port, sctp.destination_port),
         Payload::Tcp(tcp) => (protocol, tcp.source_port, tcp.destination_port),
@@ -138,8 +138,16 @@ fn ports(payload: &Payload) -> (u8, u16, u16) {
         Payload::Icmpv6(Icmpv6::EchoRequest(echo) | Icmpv6::EchoReply(echo)) => {
             (protocol, echo.identifier, echo.identifier)
         }
-        Payload::Raw(raw) => ports_in(protocol, &raw.bytes),
-        _ => (protocol, 0, 0),
+        _ => in_bytes(packet).map_or((protocol, 0, 0), |(protocol, bytes)| ports_in(protocol, bytes)),
+    }
+}
+
+/// A transport that is not understood, from its header on: whole, or in its first fragment.
+fn in_bytes(packet: &Packet) -> Option<(u8, &[u8])> {
+    match &packet.payload {
+        Payload::Raw(raw) => Some((raw.next_header, &raw.bytes)),
+        Payload::Unknown { next_header, bytes } if is_first_fragment(packet) => Some((*next_header, bytes)),
+        _ => None,
     }
 }
 

@@ -24,6 +24,9 @@
 //! - *recovery*. When updates go unanswered, or a peer is silent, the directory is asked where the peer is.
 //! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem,
 //!   or that does not answer at all, gets plain IPv6. The parameter problem must quote our addresses and our nonce.
+//! - *errors*. ICMPv6 errors about packets of a session quote locators and a nonce; they are given identities on the way up, if
+//!   both are right. What this host's transports say of the peer's packets: see [`Config::translate_errors`].
+//! - *fragments* of a kernel's datagrams go each by itself, with its own nonce in front of the fragment header.
 //! - *checksums*. By either rule, see [`ChecksumRule`]; those of raw payloads are adjusted by difference.
 //! - *ephemeral identifiers* (RFC 6740 section 10.2), see [`Identifiers::Ephemeral`]. The host is asked by
 //!   [`ShimEvent::FormAddress`](crate::shim::ShimEvent::FormAddress) for addresses with them.
@@ -82,6 +85,7 @@ mod contact;
 mod correspondent;
 mod counters;
 mod flow;
+mod fragments;
 mod handover;
 mod local;
 mod look_ups;

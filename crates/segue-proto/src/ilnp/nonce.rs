@@ -29,14 +29,14 @@ pub(super) fn choose(length: NonceLength, secrets: &mut dyn SecretRng) -> Nonce 
 /// Puts the option into a header of its own, behind a hop-by-hop header and in front of all else: in front of a fragment
 /// header, too, if a host should fragment the packet later, it stays behind it.
 pub(super) fn insert(packet: &mut Packet, nonce: Nonce, rule: PseudoRule) {
-    let at = usize::from(matches!(
-        packet.extensions.first(),
-        Some(ExtensionHeader::HopByHop(_))
-    ));
+    insert_into(&mut packet.extensions, nonce, rule);
+}
+
+/// The same for the extension headers of a packet.
+pub(super) fn insert_into(extensions: &mut Vec<ExtensionHeader>, nonce: Nonce, rule: PseudoRule) {
+    let at = usize::from(matches!(extensions.first(), Some(ExtensionHeader::HopByHop(_))));
     let option = Ipv6Option::IlnpNonce { nonce, rule };
-    packet
-        .extensions
-        .insert(at, ExtensionHeader::DestinationOptions(vec![option]));
+    extensions.insert(at, ExtensionHeader::DestinationOptions(vec![option]));
 }
 
 /// What was in a packet.

@@ -8,6 +8,7 @@ use crate::ilnp::local::LocatorState;
 use crate::ilnp::mode::Mode;
 use crate::ilnp::nonce::{self, Taken};
 use crate::ilnp::parties::Parties;
+use crate::ilnp::readdress::{adjust_to_addresses, is_fragment, sum_in_bytes};
 use crate::ilnp::session_key::SessionKey;
 use crate::shim::Inbound;
 use crate::time::Instant;
@@ -29,7 +30,7 @@ impl Ilnp {
                 }
                 return Inbound::Up(packet);
             };
-            let old = sum_of_raw(&packet);
+            let old = sum_in_bytes(&packet);
             match nonce::take(&mut packet) {
                 Taken::One(nonce, rule) => {
                     return self.take_with_nonce(now, packet, state, nonce, rule, old);
@@ -85,14 +86,14 @@ impl Ilnp {
             self.take_locator_update(now, known, source, local_nid, message);
             return Inbound::Taken;
         }
-        let flow = Flow::up(&packet);
+        let flow = self.fragments.up(&packet);
         let Some(key) = self.session_of(now, source, destination, nonce, flow) else {
             return Inbound::Taken;
         };
         let Some(peer) = self.ilcc.by_key_mut(key) else {
             return Inbound::Taken;
         };
-        let rule = packet.has_pseudo_rule().then_some(rule);
+        let rule = (packet.has_pseudo_rule() && !is_fragment(&packet)).then_some(rule);
         let tell = peer.on_packet(now, Locator::of(source), nonce, rule);
         let identity = peer.identity();
         let held = peer.take_held();
@@ -107,6 +108,9 @@ impl Ilnp {
             }
         }
         self.give_identities(&mut packet, identity, old);
+        if self.config.translate_errors {
+            self.read_quotation(key, &mut packet);
+        }
         Inbound::Up(packet)
     }
 
@@ -206,7 +210,7 @@ impl Ilnp {
         let Some(peer) = key.and_then(|key| self.ilcc.by_key_mut(key)) else {
             return self.up_unless_confused(packet);
         };
-        let old = sum_of_raw(&packet);
+        let old = sum_in_bytes(&packet);
         let identity = peer.identity();
         if peer.mode() == plain {
             peer.was_heard(now);
@@ -309,15 +313,7 @@ impl Ilnp {
         packet.ip.source = identity;
         packet.ip.destination = self.identity;
         if let Some(old) = old {
-            let new = packet.pseudo_header();
-            if let Payload::Raw(raw) = &mut packet.payload {
-                raw.adjust(&old, &new);
-            }
+            adjust_to_addresses(packet, &old);
         }
     }
-}
-
-/// What the checksum of a raw payload is over; that of others is worked out when they are emitted.
-fn sum_of_raw(packet: &Packet) -> Option<PseudoHeader> {
-    matches!(packet.payload, Payload::Raw(_)).then(|| packet.pseudo_header())
 }

@@ -9,6 +9,7 @@ mod outbound;
 use super::config::{Config, Identifiers};
 use super::correspondent::Correspondent;
 use super::counters::Counters;
+use super::fragments::Fragments;
 use super::handover::Handover;
 use super::local::{Advertised, LocalLocator, LocalLocators};
 use super::mode::Mode;
@@ -39,6 +40,7 @@ pub struct Ilnp {
     /// The locators that the directory was last told.
     in_directory: SmallVec<[Advertised; 4]>,
     handover: Option<Handover>,
+    fragments: Fragments,
     /// When the cache is next looked through for those that were not used for long.
     sweep: Option<Instant>,
     timeout: Option<Instant>,
@@ -71,6 +73,7 @@ impl Ilnp {
             ilcc: Ilcc::default(),
             in_directory: SmallVec::new(),
             handover: None,
+            fragments: Fragments::default(),
             sweep: None,
             timeout: None,
             out: Outbox::default(),
@@ -111,6 +114,15 @@ impl Ilnp {
             Some(known) => known == nonce,
             None => c.is_called() && c.is_at(Locator::of(source)),
         })
+    }
+
+    /// Of the session with `nid` at this host's `local_nid` in which the peer's packets have this nonce, whether this host called;
+    /// nothing if there is none.
+    #[must_use]
+    pub fn session_called(&self, nid: Nid, local_nid: Nid, nonce: Nonce) -> Option<bool> {
+        let mut sessions = self.ilcc.between(nid, local_nid);
+        let session = sessions.find(|c| c.remote_nonce() == Some(nonce))?;
+        Some(session.is_called())
     }
 
     /// The host would rather be at `interface` from now on: its locators, as far as they can be used, are chosen before all others

@@ -1,6 +1,7 @@
 //! The way down: identities become locators and identifiers.
 
 use super::Ilnp;
+use super::errors::quote_as_sent;
 use crate::contract::{InterfaceId, Transmit};
 use crate::ilnp::config::{Identifiers, NonceIn, Sharing};
 use crate::ilnp::correspondent::{Again, Correspondent};
@@ -27,13 +28,16 @@ impl Ilnp {
             let interface = self.local.interface_of(source).unwrap_or_default();
             return Some(Transmit { interface, packet });
         }
-        if let Some(transmit) = self.send_as_before(now, &mut packet) {
+        let flow = self.fragments.down(&packet);
+        if !self.must_quote(&packet)
+            && let Some(transmit) = self.send_as_before(now, flow, &mut packet)
+        {
             return Some(transmit);
         }
         if destination.is_multicast() || destination.is_unicast_link_local() || destination.is_loopback() {
             return self.send_without_session(packet);
         }
-        let key = self.session_for(now, &packet)?;
+        let key = self.session_for(now, flow, &packet)?;
         let config = &self.config;
         let peer = self.ilcc.by_key_mut(key)?;
         match peer.mode() {
@@ -115,6 +119,9 @@ impl Ilnp {
             peer.keep_way(now, remote, self.local.generation(), interface, addresses);
         }
         let watched = peer.reachability().and_then(Reachability::poll_timeout);
+        if self.config.translate_errors {
+            quote_as_sent(&mut packet, addresses, peer.remote_nonce().map(|n| (n, rule)));
+        }
         readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
         self.note_timeout_of(watched);
@@ -122,9 +129,8 @@ impl Ilnp {
     }
 
     /// The way that the last packet took, if nothing has changed and there is nothing to think about.
-    fn send_as_before(&mut self, now: Instant, packet: &mut Packet) -> Option<Transmit> {
+    fn send_as_before(&mut self, now: Instant, flow: Flow, packet: &mut Packet) -> Option<Transmit> {
         let config = &self.config;
-        let flow = Flow::down(packet);
         let peer = self
             .ilcc
             .on_the_way_to(now, packet.ip.destination, flow, || is_call(packet))?;
@@ -146,9 +152,8 @@ impl Ilnp {
 
     /// The session of a packet that is sent: that of its flow, or this host's call to where it goes. A session that the
     /// peer began gets answers only: where that peer is, nobody but itself has said.
-    fn session_for(&mut self, now: Instant, packet: &Packet) -> Option<SessionKey> {
+    fn session_for(&mut self, now: Instant, flow: Flow, packet: &Packet) -> Option<SessionKey> {
         let destination = packet.ip.destination;
-        let flow = Flow::down(packet);
         let known = self
             .ilcc
             .on_the_way_to(now, destination, flow, || is_call(packet));
@@ -271,6 +276,9 @@ impl Ilnp {
             peer.fall_back_to(local);
         }
         peer.was_sent_to(now);
+        if self.config.translate_errors {
+            quote_as_sent(&mut packet, (local, remote), None);
+        }
         readdress(&mut packet, (local, remote), None);
         self.out.counters.plain_sent += 1;
         let interface = self.local.interface_of(local)?;
