@@ -49,7 +49,8 @@ pub enum Select {
     /// Those to this address, but for neighbour discovery.
     Address(Ipv6Addr),
     /// Those to this address that are of Mobile IPv6 (RFC 6275): mobility headers, and a Home Address option in destination
-    /// options that come first, where the option is first there too or behind padding of four bytes (section 6.3: 8n+6).
+    /// options that come first, where the option is first there too or behind padding of four bytes (section 6.3: 8n+6). And ICMPv6
+    /// errors about packets that begin with a routing header, as those have that go from here to a care-of address.
     Mobility(Ipv6Addr),
 }
 
@@ -246,16 +247,15 @@ fn filter(selected: &[Select]) -> Vec<sock_filter> {
         step(RETURN, 0),
     ];
     for select in selected {
-        let blocks: &[Vec<sock_filter>] = &match select {
-            Select::Identifier(identifier) => vec![block(&words(32, &identifier.to_be_bytes()), false)],
-            Select::Address(address) => vec![block(&words(24, &address.octets()), false)],
+        program.extend(match select {
+            Select::Identifier(identifier) => block(&words(32, &identifier.to_be_bytes()), false),
+            Select::Address(address) => block(&words(24, &address.octets()), false),
             Select::Mobility(address) => {
-                let with = |tests: &[(u16, u32, u32)]| {
-                    let mut all = words(24, &address.octets());
-                    all.extend(tests.iter().map(|(load, at, value)| (*load, IP + at, *value)));
-                    block(&all, true)
+                let with = |all: &[(u16, u32, u32)]| {
+                    let all = all.iter().map(|(load, at, value)| (*load, IP + at, *value));
+                    block(&all.collect::<Vec<_>>(), true)
                 };
-                vec![
+                let blocks = [
                     with(&[(LOAD_BYTE, 6, MOBILITY_HEADER)]),
                     with(&[
                         (LOAD_BYTE, 6, DESTINATION_OPTIONS),
@@ -265,10 +265,20 @@ fn filter(selected: &[Select]) -> Vec<sock_filter> {
                         (LOAD_BYTE, 6, DESTINATION_OPTIONS),
                         (LOAD_BYTE, 46, HOME_ADDRESS_OPTION),
                     ]),
-                ]
+                    // RFC 4443 section 2.1: the highest bit of an error's type is zero; what it quotes begins at 48
+                    with(&[
+                        (LOAD_BYTE, 6, ICMPV6),
+                        (LOAD_BYTE, 54, ROUTING),
+                        (UNSET, 40, 0x80),
+                    ]),
+                ];
+                // the address once, since the kernel takes only so much
+                let mut all = Vec::new();
+                tests(&words(24, &address.octets()), blocks.concat().len(), &mut all);
+                all.extend(blocks.into_iter().flatten());
+                all
             }
-        };
-        program.extend(blocks.iter().flatten().copied());
+        });
     }
     program.push(step(RETURN, 0));
     program
@@ -285,7 +295,7 @@ fn words(at: u32, bytes: &[u8]) -> Vec<(u16, u32, u32)> {
         .collect()
 }
 
-/// Keeps what has these values at these places; with `all`, neighbour discovery too.
+/// Keeps what has these values at these places, or none of these bits where it says [`UNSET`]; with `all`, neighbour discovery too.
 fn block(values: &[(u16, u32, u32)], all: bool) -> Vec<sock_filter> {
     // the kernel's: ICMPv6 types 133 to 137 (RFC 4861 section 4)
     let discovery = [
@@ -296,16 +306,25 @@ fn block(values: &[(u16, u32, u32)], all: bool) -> Vec<sock_filter> {
         test(GREATER, 137, 0, 1),
     ];
     let discovery: &[sock_filter] = if all { &[] } else { &discovery };
-    let length = 2 * values.len() + discovery.len() + 1;
     let mut program = Vec::new();
-    for (load, at, value) in values {
-        program.push(step(*load, *at));
-        let left = length - program.len() - 1;
-        program.push(test(EQUAL, *value, 0, left as u8));
-    }
+    tests(values, discovery.len() + 1, &mut program);
     program.extend_from_slice(discovery);
     program.push(step(RETURN, u32::MAX));
     program
+}
+
+/// Goes on if these values are at these places, and leaves out the `behind` steps that follow if not.
+fn tests(values: &[(u16, u32, u32)], behind: usize, program: &mut Vec<sock_filter>) {
+    for (number, (load, at, value)) in values.iter().enumerate() {
+        let left = (2 * (values.len() - number - 1) + behind) as u8;
+        let unset = *load == UNSET;
+        program.push(step(if unset { LOAD_BYTE } else { *load }, *at));
+        program.push(if unset {
+            test(ANY_BIT, *value, left, 0)
+        } else {
+            test(EQUAL, *value, 0, left)
+        });
+    }
 }
 
 fn step(code: u16, k: u32) -> sock_filter {
@@ -319,12 +338,17 @@ const fn test(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
 const LOAD_WORD: u16 = 0x20;
 const LOAD_HALF: u16 = 0x28;
 const LOAD_BYTE: u16 = 0x30;
+/// In place of a load: a byte in which none of the bits is set.
+const UNSET: u16 = u16::MAX;
 const EQUAL: u16 = 0x15;
+const ANY_BIT: u16 = 0x45;
 const GREATER: u16 = 0x25;
 const AT_LEAST: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const IP: u32 = ETHERNET_HEADER_LEN as u32;
 const MOBILITY_HEADER: u32 = 135;
+const ICMPV6: u32 = 58;
+const ROUTING: u32 = 43;
 const DESTINATION_OPTIONS: u32 = 60;
 const HOME_ADDRESS_OPTION: u32 = 0xc9;
 
@@ -444,6 +468,20 @@ mod tests {
                 "{next_header}"
             );
         }
+        // an error about a packet with a routing header, and what else ICMPv6 is
+        let error = |kind: u8, quoted: u8| {
+            let mut message = [0; 48];
+            (message[0], message[14]) = (kind, quoted);
+            frame(ADDRESS, 58, &message)
+        };
+        assert!(keeps(&both, &error(2, 43)) && keeps(&both, &error(4, 43)));
+        assert!(!keeps(&both, &error(2, 6)) && !keeps(&both, &error(128, 43)));
+        // the kernel takes a filter for as many addresses as there may be
+        let many: Vec<Select> = (0..64)
+            .map(|n| Select::Mobility(Ipv6Addr::from_bits(n)))
+            .collect();
+        let last = frame(Ipv6Addr::from_bits(63), 135, &[59, 0, 1, 0]);
+        assert!(keeps(&many, &last));
         // the block before it is left at the first word that differs, and the next begins
         assert!(keeps(&both, &frame(OTHER, 6, &[0; 20])));
         assert!(!keeps(&both, &frame(Ipv6Addr::LOCALHOST, 135, &[59, 0, 1, 0])));

@@ -29,11 +29,20 @@ fn security() -> SecurityAssociation {
     SecurityAssociation::new(256, "0123456789abcdef")
 }
 
+/// As the agent has it.
+fn correspondent_config() -> CorrespondentConfig {
+    CorrespondentConfig {
+        translate_errors: true,
+        ..CorrespondentConfig::default()
+    }
+}
+
 fn mobile() -> MobileNode {
     let config = MobileNodeConfig {
         home_address: HOME_ADDRESS,
         home_agent: HOME_AGENT,
         security: security(),
+        correspondent: correspondent_config(),
         ..MobileNodeConfig::default()
     };
     let mut node = MobileNode::new(config, stream(1));
@@ -53,7 +62,7 @@ fn fixed(home_agent: bool, correspondent: bool) -> Fixed {
             ..HomeAgentConfig::default()
         })
     });
-    let config = correspondent.then(CorrespondentConfig::default);
+    let config = correspondent.then(correspondent_config);
     let mut fixed = Fixed::new(home_agent, config, stream(2));
     fixed.handle_own_addresses(NOW, &[local(OWN)]);
     fixed
@@ -216,6 +225,108 @@ fn a_correspondent_beside_the_home_agent_is_reached_directly() {
         (CARE_OF_ADDRESS, HOME_ADDRESS)
     );
     assert!(matches!(back.payload, Payload::Raw(raw) if raw.segment_size == Some(1000)));
+}
+
+/// A mobile node and a correspondent with the direct way between them, and a packet of each that takes it.
+fn direct() -> (MobileNode, Fixed, [Packet; 2]) {
+    let (mut node, mut fixed) = (mobile(), fixed(true, true));
+    exchange(&mut node, &mut fixed);
+    let first = node.outbound(NOW, datagram(HOME_ADDRESS, OWN, None, 20)).unwrap();
+    fixed.handle_wire(NOW, raw(&first.packet));
+    exchange(&mut node, &mut fixed);
+    let there = node
+        .outbound(NOW, datagram(HOME_ADDRESS, OWN, None, 200))
+        .unwrap();
+    fixed.handle_kernel(NOW, datagram(OWN, HOME_ADDRESS, None, 200));
+    let back = fixed.poll_interface().unwrap();
+    (node, fixed, [there.packet, back.packet])
+}
+
+/// A router's error about a packet, which it quotes to this length.
+fn time_exceeded(about: &Packet, length: usize) -> Packet {
+    let mut packet = datagram(ELSEWHERE, about.ip.source, None, 0);
+    packet.payload = Payload::Icmpv6(segue_wire::icmpv6::Icmpv6::TimeExceeded {
+        code: 0,
+        invoking: Bytes::from(about.to_vec()).slice(..length.min(about.buffer_len())),
+    });
+    packet
+}
+
+fn quoted_in(packet: &Packet) -> Bytes {
+    match &packet.payload {
+        Payload::Icmpv6(message) => message.invoking().unwrap().clone(),
+        other => panic!("an error: {other:?}"),
+    }
+}
+
+#[test]
+fn errors_about_the_direct_way_are_the_transport_s_with_the_addresses_that_it_knows() {
+    let (mut node, mut fixed, [there, back]) = direct();
+    let original = Bytes::from(datagram(HOME_ADDRESS, OWN, None, 200).to_vec());
+    for length in [1000, 100, 40 + 24 + 8] {
+        let error = raw(&time_exceeded(&there, length));
+        let Inbound::Up(up) = node.inbound(NOW, InterfaceId(0), error) else {
+            panic!("an error for the transport")
+        };
+        assert_eq!((up.ip.source, up.ip.destination), (ELSEWHERE, HOME_ADDRESS));
+        let expected = length.min(there.buffer_len()) - 24;
+        assert_eq!(quoted_in(&up), original.slice(..expected));
+        assert!(Packet::parse(&up.to_vec()).is_ok());
+    }
+    let original = Bytes::from(datagram(OWN, HOME_ADDRESS, None, 200).to_vec());
+    for length in [1000, 100, 40 + 24 + 8] {
+        fixed.handle_wire(NOW, raw(&time_exceeded(&back, length)));
+        let up = fixed.poll_kernel().unwrap();
+        assert_eq!((up.ip.source, up.ip.destination), (ELSEWHERE, OWN));
+        let expected = length.min(back.buffer_len()) - 24;
+        assert_eq!(quoted_in(&up), original.slice(..expected));
+    }
+}
+
+#[test]
+fn errors_about_what_was_not_sent_are_no_transport_s() {
+    let (mut node, mut fixed, [there, back]) = direct();
+    let changes: [fn(&mut Packet); 3] = [
+        |quoted| quoted.ip.source = ELSEWHERE,
+        |quoted| quoted.ip.destination = ELSEWHERE,
+        |quoted| quoted.extensions.clear(),
+    ];
+    for change in changes {
+        let mut about = there.clone();
+        change(&mut about);
+        let mut error = time_exceeded(&about, 1000);
+        error.ip.destination = CARE_OF_ADDRESS;
+        let taken = node.inbound(NOW, InterfaceId(0), raw(&error));
+        let up_to_home = matches!(&taken, Inbound::Up(p) if p.ip.destination == HOME_ADDRESS);
+        assert!(!up_to_home, "{taken:?}");
+        let mut about = back.clone();
+        change(&mut about);
+        let mut error = time_exceeded(&about, 1000);
+        error.ip.destination = OWN;
+        // the kernel's own, perhaps: as it came
+        let before = quoted_in(&error);
+        fixed.handle_wire(NOW, raw(&error));
+        assert_eq!(quoted_in(&fixed.poll_kernel().unwrap()), before);
+    }
+}
+
+#[test]
+fn a_flow_has_one_label_in_the_tunnel() {
+    // RFC 6438 section 3
+    let mut node = mobile();
+    let label = |node: &mut MobileNode, to: Ipv6Addr, flow_label: u32| {
+        let mut packet = datagram(HOME_ADDRESS, to, None, 20);
+        packet.ip.flow_label = flow_label;
+        node.outbound(NOW, packet).unwrap().packet.ip.flow_label
+    };
+    let one = label(&mut node, OWN, 5);
+    assert_eq!(label(&mut node, OWN, 5), one);
+    let others = [label(&mut node, OWN, 6), label(&mut node, ELSEWHERE, 5)];
+    assert!(
+        one != 0 && one <= 0xf_ffff && !others.contains(&one),
+        "{one} {others:?}"
+    );
+    assert_eq!(label(&mut node, OWN, 0), 0);
 }
 
 #[test]

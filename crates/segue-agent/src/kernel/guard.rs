@@ -98,9 +98,18 @@ impl Guard {
         if let Select::Mobility(_) = select {
             let options = (NEXT_HEADER_AT, DESTINATION_OPTIONS);
             let places = OPTION_AT.map(|at| dropped(&[options, (at, HOME_ADDRESS_OPTION)]));
+            // RFC 4443 section 3: types 1 to 4
+            let errors = (1..=4).map(|kind| {
+                dropped(&[
+                    (NEXT_HEADER_AT, ICMPV6),
+                    (ICMPV6_TYPE_AT, kind),
+                    (QUOTED_NEXT_HEADER_AT, ROUTING),
+                ])
+            });
             return [dropped(&[(NEXT_HEADER_AT, MOBILITY_HEADER)])]
                 .into_iter()
                 .chain(places)
+                .chain(errors)
                 .collect();
         }
         let discovery = self.rule(interface, |rule| {
@@ -238,7 +247,10 @@ const DESTINATION_AT: u32 = 24;
 const IDENTIFIER_AT: u32 = 32;
 /// Behind the fixed header: neighbour discovery has no other.
 const ICMPV6_TYPE_AT: u32 = 40;
+/// Of the packet that an ICMPv6 error is about, whose header begins behind eight bytes of the error's.
+const QUOTED_NEXT_HEADER_AT: u32 = ICMPV6_TYPE_AT + 8 + NEXT_HEADER_AT;
 const ICMPV6: u8 = 58;
+const ROUTING: u8 = 43;
 const MOBILITY_HEADER: u8 = 135;
 const DESTINATION_OPTIONS: u8 = 60;
 const HOME_ADDRESS_OPTION: u8 = 0xc9;

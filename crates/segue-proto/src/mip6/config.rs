@@ -269,6 +269,10 @@ pub struct CorrespondentConfig {
     pub refresh_before: Duration,
     /// At most one Binding Error in this time (section 9.3.3 has them limited as ICMPv6 errors are).
     pub binding_error_interval: Duration,
+    /// Whether ICMPv6 errors about packets that took the direct way are given to transports, with the addresses that these know. A mobile
+    /// node does so with errors about its own.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub translate_errors: bool,
 }
 
 impl Default for CorrespondentConfig {
@@ -282,6 +286,7 @@ impl Default for CorrespondentConfig {
             nonce_interval: Duration::from_secs(30),
             refresh_before: Duration::from_secs(30),
             binding_error_interval: Duration::from_millis(100),
+            translate_errors: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::binding_cache::{Binding, BindingCache};
 use super::config::{CorrespondentConfig, LIFETIME_UNIT, is_routable_unicast};
+use super::direct_error::DirectError;
 use super::reply::Reply;
 use super::return_routability::{BindingManagementKey, Nonces, TokenKind};
 use super::{Counters, is_newer, lifetime_units, mobility_packet, packet, place_of};
@@ -125,6 +126,19 @@ impl Correspondent {
         });
         counters.optimized_in += 1;
         true
+    }
+
+    /// An error about a packet that this node has sent to a care-of address: one to which it has a binding, of the home address
+    /// that the routing header has (section 9.3.2). Nothing, if errors are not to be translated.
+    pub(super) fn error_about_direct_way(&self, now: Instant, message: &Icmpv6) -> Option<DirectError> {
+        if !self.config.translate_errors || !message.is_error() {
+            return None;
+        }
+        let error = DirectError::parse(message)?;
+        let bound = self.cache.get(error.routed_to?)?;
+        let ours = error.source == self.own && error.home_address.is_none();
+        let there = bound.expires > now && bound.care_of_address == error.destination;
+        (ours && there).then_some(error)
     }
 
     /// A mobility header for a correspondent: tests, and Binding Updates that do not ask for a home agent.

@@ -77,6 +77,12 @@ impl Shim for CorrespondentNode {
             self.core.handle_mobility(now, &packet, &mut self.counters);
             return Inbound::Taken;
         }
+        if let Payload::Icmpv6(message) = &packet.payload
+            && let Some(error) = self.core.error_about_direct_way(now, message)
+        {
+            packet.payload = Payload::Icmpv6(error.for_transport(message.clone()));
+            return Inbound::Up(packet);
+        }
         if packet.home_address().is_some() && !self.core.replace_source(now, &mut packet, &mut self.counters)
         {
             return Inbound::Taken;

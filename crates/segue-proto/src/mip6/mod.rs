@@ -39,7 +39,8 @@
 //! Left out: IPsec, dynamic home agent address discovery (sections 10.5, 11.4.1), mobile prefix discovery (sections 10.6,
 //! 11.4.2), multicast (section 10.4.3) and simultaneous bindings (RFC 5648). A home agent keeps accepted sequence numbers in memory: after a restart, replay
 //! protection needs the timestamps of RFC 4285 ([`ReplayProtection`]). Errors about packets that were sent the direct
-//! way quote the care-of address and are not translated for transports.
+//! way quote the care-of address, and are translated for transports only where that is asked for
+//! ([`CorrespondentConfig::translate_errors`]).
 
 mod binding_cache;
 mod binding_update_list;
@@ -47,6 +48,7 @@ mod config;
 mod correspondent;
 mod correspondent_node;
 mod counters;
+mod direct_error;
 mod home_agent;
 mod mobile_node;
 mod movement;

@@ -8,15 +8,35 @@ use segue_wire::icmpv6::invoking::{Invoking, MIN_MTU};
 use segue_wire::ipv6::{HEADER_LEN, IPV6_IN_IPV6};
 use segue_wire::{MAX_TUNNEL_DEPTH, Packet, Payload};
 
-/// A packet in a tunnel (section 3.1), with the traffic class of what is in it. `None` if that is in too many already.
+/// A packet in a tunnel (section 3.1), with the traffic class of what is in it and a flow label that is the same for a flow.
+/// `None` if that is in too many already.
 pub(super) fn encapsulate(source: Ipv6Addr, destination: Ipv6Addr, inner: Packet) -> Option<Packet> {
     if depth(&inner) >= MAX_TUNNEL_DEPTH {
         return None;
     }
     let traffic_class = inner.ip.traffic_class;
+    let flow_label = flow_label_for(&inner);
     let mut outer = packet(source, destination, Vec::new(), Payload::Ipv6(Box::new(inner)));
     outer.ip.traffic_class = traffic_class;
+    outer.ip.flow_label = flow_label;
     Some(outer)
+}
+
+/// The flow label of a tunnel's packet (RFC 6438 section 3): from addresses and flow label of what is in it, so that routers that
+/// share load by the outer header keep a flow on one way and spread several. Zero if what is in it has no label: its host does
+/// not keep flows apart.
+fn flow_label_for(inner: &Packet) -> u32 {
+    const BITS: u32 = 0xf_ffff;
+    if inner.ip.flow_label == 0 {
+        return 0;
+    }
+    let parties = inner.ip.source.to_bits() ^ inner.ip.destination.to_bits().rotate_left(1);
+    let mut z = (parties >> 64) as u64 ^ parties as u64 ^ u64::from(inner.ip.flow_label) << 32;
+    // the finalizer of SplitMix64
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^= z >> 31;
+    ((z as u32) & BITS).max(1)
 }
 
 fn depth(packet: &Packet) -> usize {

@@ -3,6 +3,7 @@
 use super::MobileNode;
 use crate::contract::InterfaceId;
 use crate::mip6::config::is_routable_unicast;
+use crate::mip6::direct_error::DirectError;
 use crate::mip6::is_signalling;
 use crate::mip6::tunnel::TunnelError;
 use crate::shim::Inbound;
@@ -82,6 +83,10 @@ impl MobileNode {
                 }
                 if matches!(error, Icmpv6::ParameterProblem { .. }) {
                     self.handle_parameter_problem(now, packet.ip.source, error);
+                } else if self.config.correspondent.translate_errors
+                    && let Some(direct) = DirectError::parse(error)
+                {
+                    return self.take_direct_error(now, packet, direct);
                 }
                 Inbound::Up(packet)
             }
@@ -109,6 +114,33 @@ impl MobileNode {
         packet.ip.source = packet.ip.destination;
         packet.ip.destination = self.config.home_address;
         packet.payload = Payload::Icmpv6(message);
+        Inbound::Up(packet)
+    }
+
+    /// An error about a packet that this node has sent the direct way: for the transport that it is of. It must be of this care-of
+    /// address, to somebody that it talks to; what else it quotes, the transport verifies as without mobility (RFC 8201 section
+    /// 4, RFC 5927).
+    fn take_direct_error(&mut self, now: Instant, mut packet: Packet, error: DirectError) -> Inbound {
+        let known = match error.routed_to {
+            None => self.peers.get(error.destination).is_some(),
+            // a peer that is mobile too
+            Some(peer) => {
+                let bound = self.correspondent.binding_cache().get(peer);
+                bound.is_some_and(|b| b.expires > now && b.care_of_address == error.destination)
+            }
+        };
+        let ours = error.source == packet.ip.destination
+            && error.home_address == Some(self.config.home_address)
+            && known;
+        let Payload::Icmpv6(message) = packet.payload else {
+            return Inbound::Taken;
+        };
+        if !ours {
+            self.counters.unexpected += 1;
+            return Inbound::Taken;
+        }
+        packet.ip.destination = self.config.home_address;
+        packet.payload = Payload::Icmpv6(error.for_transport(message));
         Inbound::Up(packet)
     }
 
