@@ -92,6 +92,9 @@ pub struct Machine {
     /// For how long a better interface must have been usable before it is moved to.
     #[serde(default = "hold_down")]
     pub hold_down: Duration,
+    /// The ILNP host's: port of UDP in which nonces travel where networks drop destination options; 0 for never.
+    #[serde(default = "udp_port")]
+    pub udp_port: u16,
     /// The mobile node's: interface identifier of its care-of addresses, as `"2aa:0:0:1"`; that of the home address if there is
     /// none.
     #[serde(default, deserialize_with = "identifier")]
@@ -122,6 +125,10 @@ const fn seccomp() -> bool {
 
 fn hold_down() -> Duration {
     Duration::from_secs(2)
+}
+
+fn udp_port() -> u16 {
+    segue_wire::ilnp_udp::DEFAULT_PORT
 }
 
 /// Where `status` and `handover` look for an agent.
@@ -249,6 +256,8 @@ impl Whole {
             if !says("ilnp", "unconfirmed_bytes") {
                 ilnp.unconfirmed_bytes = Some(UNCONFIRMED_BYTES);
             }
+            // and its kernel knows of errors only what is on the device
+            ilnp.translate_errors |= !says("ilnp", "translate_errors");
             return Ok(RoleConfig::Ilnp(ilnp));
         }
         if let Some(node) = &self.mobile_node {
@@ -260,6 +269,7 @@ impl Whole {
                 ));
             }
             node.detect_silence |= !says("mobile-node", "detect_silence");
+            node.correspondent.translate_errors = true;
             if !says("mobile-node", "home_lifetime") {
                 node.home_lifetime = HOME_LIFETIME;
             }
@@ -287,9 +297,13 @@ impl Whole {
                     .to_owned(),
             );
         }
+        let mut correspondent = self.correspondent.clone();
+        if let Some(correspondent) = &mut correspondent {
+            correspondent.translate_errors |= !says("correspondent", "translate_errors");
+        }
         Ok(RoleConfig::Fixed {
             home_agent,
-            correspondent: self.correspondent.clone(),
+            correspondent,
         })
     }
 }

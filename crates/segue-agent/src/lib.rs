@@ -18,5 +18,6 @@ pub mod fixed;
 pub mod locators;
 pub mod moves;
 mod packets;
+pub mod paths;
 pub mod stack;
 mod strangers;

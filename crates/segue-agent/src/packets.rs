@@ -29,17 +29,19 @@ pub(crate) fn understand(mut packet: Packet, tunnels: usize) -> Result<Packet, P
     Ok(packet)
 }
 
+/// What is in all the tunnels that a packet is in.
+pub(crate) fn innermost(packet: &mut Packet) -> &mut Packet {
+    if !matches!(packet.payload, Payload::Ipv6(_)) {
+        return packet;
+    }
+    let Payload::Ipv6(inner) = &mut packet.payload else {
+        unreachable!("it is one")
+    };
+    innermost(inner)
+}
+
 /// Through all tunnels that a packet may be in.
 pub(crate) const ALL: usize = MAX_TUNNEL_DEPTH;
-
-/// A packet as often as it takes: as [`cut`], but for a super-packet that is in no tunnel, which a device cuts up.
-pub(crate) fn cut_in_tunnels(packet: Packet) -> Vec<Packet> {
-    if matches!(packet.payload, Payload::Ipv6(_)) {
-        cut(packet)
-    } else {
-        vec![packet]
-    }
-}
 
 /// A packet as often as it takes: a super-packet in its segments, with their checksums, in the tunnels that it is in. Nothing of one
 /// whose header is not whole.
@@ -159,8 +161,6 @@ mod tests {
             again.extend_from_slice(&bytes);
         }
         assert_eq!(again, data);
-        // what is in no tunnel is a device's to cut
-        assert_eq!(cut_in_tunnels(whole(Some(100))), [whole(Some(100))]);
         assert_eq!(cut(tunnelled(whole(None))), [tunnelled(whole(None))]);
     }
 }

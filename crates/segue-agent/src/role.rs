@@ -6,6 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use segue_agent::config::{Machine, Prefix, RoleConfig};
 use segue_agent::fixed::Fixed;
 use segue_agent::locators::{Locators, Networks};
+use segue_agent::paths::Carriage;
 use segue_agent::stack::{Role, Stack};
 use segue_live::{OsSecrets, Select};
 use segue_proto::Instant;
@@ -14,6 +15,7 @@ use segue_proto::mip6::{BindingCache, EXTENSION_OVERHEAD, HomeAgent, MobileNode,
 use segue_proto::random::SecretRng;
 use segue_proto::shim::Shim as _;
 use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp_udp::LONGER_BY;
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
@@ -58,11 +60,17 @@ impl Setup {
                 let shim = Ilnp::new(*config, secrets()?).map_err(|message| anyhow!("ilnp.{message}"))?;
                 Ok(Self {
                     name: "ilnp",
-                    overhead: shim.overhead(Ipv6Addr::UNSPECIFIED),
+                    overhead: shim.overhead(Ipv6Addr::UNSPECIFIED) + LONGER_BY as u32,
                     locators: Locators::new(nid, Networks::All, interfaces),
                     identifier_key: "ilnp.nid",
                     destinations: Destinations::Identities(prefix),
-                    stack: Stack::new(Role::Ilnp(Box::new(shim))),
+                    stack: {
+                        let mut stack = Stack::new(Role::Ilnp(Box::new(shim)));
+                        if machine.udp_port != 0 {
+                            stack.carry_in_udp(machine.udp_port);
+                        }
+                        stack
+                    },
                 })
             }
             RoleConfig::MobileNode(config) => {
@@ -198,10 +206,10 @@ pub(crate) struct Shown {
 }
 
 /// What a role shows of itself.
-pub(crate) fn show(role: &Role, now: Instant) -> Shown {
-    match role {
+pub(crate) fn show(stack: &Stack, now: Instant) -> Shown {
+    match stack.role() {
         Role::Ilnp(shim) => Shown {
-            sessions: sessions(shim),
+            sessions: sessions(stack, shim),
             ..Shown::default()
         },
         Role::MobileNode(shim) => Shown {
@@ -246,7 +254,7 @@ fn bindings_of(cache: &BindingCache, at: Ipv6Addr, now: Instant) -> Vec<BindingS
     all.collect()
 }
 
-fn sessions(shim: &Ilnp) -> Vec<SessionStatus> {
+fn sessions(stack: &Stack, shim: &Ilnp) -> Vec<SessionStatus> {
     let all = shim.correspondents().map(|peer| SessionStatus {
         peer: peer.identity(),
         mode: match peer.mode() {
@@ -263,6 +271,15 @@ fn sessions(shim: &Ilnp) -> Vec<SessionStatus> {
             .filter(|l| !l.withdrawn)
             .map(|l| l.locator.to_string())
             .collect(),
+        nonce_in: stack
+            .carriage_of(peer.nid(), peer.locators().iter().map(|l| l.locator))
+            .map(|carriage| {
+                match carriage {
+                    Carriage::Option => "option",
+                    Carriage::Udp => "udp",
+                }
+                .to_owned()
+            }),
     });
     all.collect()
 }

@@ -14,7 +14,8 @@
 //! of every machine (see [`segue_proto::contract`]).
 
 use crate::fixed::Fixed;
-use crate::packets::{ALL, cut_in_tunnels, understand};
+use crate::packets::{ALL, cut, understand};
+use crate::paths::{Arrived, Carriage, Carriages, Heard, Outcome, Paths, Quotation, Sent};
 use crate::strangers::Strangers;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
@@ -23,8 +24,10 @@ use segue_proto::ilnp::{Ilnp, LocatorState};
 use segue_proto::mip6::MobileNode;
 use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
-use segue_wire::Packet;
+use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp_udp::LONGER_BY;
 use segue_wire::raw::ChecksumState;
+use segue_wire::{Packet, Payload};
 use std::collections::VecDeque;
 use std::net::Ipv6Addr;
 
@@ -103,6 +106,11 @@ pub struct Stack {
     events: VecDeque<ShimEvent>,
     counters: StackCounters,
     strangers: Strangers,
+    paths: Paths,
+    /// The nonce in UDP, where the role has one and the file does not forbid it.
+    carriages: Option<Carriages>,
+    /// What has just arrived, for what goes up because of it.
+    arrived: (InterfaceId, Option<Quotation>),
     /// A mobile node's home agent had a binding when somebody last asked.
     registered: bool,
 }
@@ -118,8 +126,32 @@ impl Stack {
             events: VecDeque::new(),
             counters: StackCounters::default(),
             strangers: Strangers::default(),
+            paths: Paths::default(),
+            carriages: None,
+            arrived: (InterfaceId::default(), None),
             registered: false,
         }
+    }
+
+    /// From now on, an ILNP nonce travels in UDP between hosts that both understand it, where options are dropped: at `port`.
+    pub fn carry_in_udp(&mut self, port: u16) {
+        self.carriages = Some(Carriages::new(port));
+    }
+
+    /// The MTU of an interface.
+    pub fn set_mtu(&mut self, interface: InterfaceId, mtu: u32) {
+        self.paths.set_interface_mtu(interface, mtu);
+    }
+
+    /// Where the nonces of a peer are that is at one of these locators; nothing if it has not been heard.
+    #[must_use]
+    pub fn carriage_of(&self, nid: Nid, locators: impl Iterator<Item = Locator>) -> Option<Carriage> {
+        self.carriages.as_ref()?.carriage_of(nid, locators)
+    }
+
+    /// This host's networks that are known to drop destination options.
+    pub fn networks_without_options(&self, now: Instant) -> impl Iterator<Item = Locator> {
+        self.carriages.iter().flat_map(move |c| c.networks(now))
     }
 
     /// What applications of this machine are known by, if the agent gives them an address.
@@ -143,11 +175,14 @@ impl Stack {
     /// Everything that the role has counted, by its parts.
     #[must_use]
     pub fn role_counters(&self) -> Vec<(&'static str, Vec<Count>)> {
-        match &self.role {
+        let mut all = match &self.role {
             Role::Ilnp(shim) => vec![("ilnp", shim.counters())],
             Role::MobileNode(shim) => vec![("mobile-node", shim.counters())],
             Role::Fixed(fixed) => fixed.counters(),
-        }
+        };
+        all.push(("paths", self.paths.counters()));
+        all.extend(self.carriages.iter().map(|c| ("udp", c.counters())));
+        all
     }
 
     /// Whether there is to be a correspondent, and the kernel has no address for one.
@@ -199,12 +234,17 @@ impl Stack {
             self.counters.not_from_identity += 1;
             return;
         }
+        let sent = Sent::new(&packet, bytes.len());
         match self.role.shim_mut() {
             Ok(shim) => {
-                let transmit = shim.outbound(now, packet);
-                self.send(transmit);
+                if let Some(transmit) = shim.outbound(now, packet) {
+                    self.send(now, transmit, Some(&sent));
+                }
             }
-            Err(fixed) => fixed.handle_kernel(now, packet),
+            Err(fixed) => {
+                fixed.handle_kernel(now, packet);
+                return self.settle_of(now, Some(&sent));
+            }
         }
         self.settle(now);
     }
@@ -219,7 +259,8 @@ impl Stack {
         segment_size: Option<u16>,
     ) {
         self.counters.received += 1;
-        if !self.strangers.admit(now, &self.role, bytes) {
+        let port = self.carriages.as_ref().map(Carriages::port);
+        if !self.strangers.admit(now, &self.role, port, bytes) {
             self.counters.too_many_strangers += 1;
             return;
         }
@@ -231,13 +272,22 @@ impl Stack {
             self.counters.malformed += 1;
             return;
         };
+        // what a router quotes is as it was on the wire
+        self.arrived = (interface, Quotation::of(&packet));
+        let (packet, heard) = match self.unwrap(now, packet) {
+            (Arrived::Packet(packet), heard) => (packet, heard),
+            (Arrived::Taken, heard) => {
+                self.learn(now, heard);
+                self.arrived.1 = None;
+                return;
+            }
+        };
         match self.role.shim_mut() {
             Ok(shim) => {
                 let (inbound, identity) = (shim.inbound(now, interface, packet), shim.identity());
                 if let Inbound::Up(packet) = inbound {
                     if packet.ip.destination == identity {
-                        self.counters.to_kernel += 1;
-                        self.to_kernel.push_back(packet);
+                        self.give(now, packet);
                     } else {
                         self.counters.not_for_identity += 1;
                     }
@@ -245,7 +295,9 @@ impl Stack {
             }
             Err(fixed) => fixed.handle_wire(now, packet),
         }
+        self.learn(now, heard);
         self.settle(now);
+        self.arrived.1 = None;
     }
 
     /// An address of the agent's came, went, or is not to be used any more.
@@ -333,6 +385,11 @@ impl Stack {
     }
 
     fn settle(&mut self, now: Instant) {
+        self.settle_of(now, None);
+    }
+
+    /// Takes what the role has to say because of what happened, or of what the kernel `sent`.
+    fn settle_of(&mut self, now: Instant, sent: Option<&Sent>) {
         loop {
             let (transmit, packet, event) = match self.role.shim_mut() {
                 Ok(shim) => (shim.poll_transmit(now), None, shim.poll_event()),
@@ -341,10 +398,12 @@ impl Stack {
             if transmit.is_none() && packet.is_none() && event.is_none() {
                 return;
             }
-            self.send(transmit);
+            if let Some(transmit) = transmit {
+                let sent = sent.filter(|sent| sent.is_to(transmit.packet.final_destination()));
+                self.send(now, transmit, sent);
+            }
             if let Some(packet) = packet {
-                self.counters.to_kernel += 1;
-                self.to_kernel.push_back(packet);
+                self.give(now, packet);
             }
             // no directory yet: what is known of peers is in the shim's configuration
             if let (Some(ShimEvent::LookUp { peer }), Ok(shim)) = (event, self.role.shim_mut()) {
@@ -354,13 +413,87 @@ impl Stack {
         }
     }
 
-    fn send(&mut self, transmit: Option<Transmit>) {
-        let Some(Transmit { interface, packet }) = transmit else {
+    /// A packet in UDP, if that is what it is; an ILNP host's alone.
+    fn unwrap(&mut self, now: Instant, packet: Packet) -> (Arrived, Option<Heard>) {
+        match &mut self.carriages {
+            Some(carriages) => carriages.arrived(now, packet),
+            None => (Arrived::Packet(packet), None),
+        }
+    }
+
+    /// What was heard is of a session, or not.
+    fn learn(&mut self, now: Instant, heard: Option<Heard>) {
+        let (Some(heard), Some(carriages), Role::Ilnp(shim)) = (heard, &mut self.carriages, &self.role)
+        else {
             return;
         };
-        for packet in cut_in_tunnels(packet) {
-            self.counters.sent += 1;
-            self.to_wire.push_back(Transmit { interface, packet });
+        if let Some(Transmit { interface, packet }) = carriages.settle(now, heard, shim) {
+            self.push(interface, packet);
         }
+    }
+
+    /// A packet goes up to the kernel.
+    fn give(&mut self, now: Instant, mut packet: Packet) {
+        let (interface, before) = self.arrived;
+        let by_udp = self.carriages.as_ref().map_or(0, |_| LONGER_BY);
+        let grown = self.role.shim().map_or(0, |shim| shim.overhead(packet.ip.source)) as usize + by_udp;
+        if self.paths.up(now, interface, before, &mut packet, grown) {
+            self.counters.to_kernel += 1;
+            self.to_kernel.push_back(packet);
+        }
+    }
+
+    /// A packet goes down, in one form or two, and in pieces if it has to. `sent` is as the kernel sent it.
+    fn send(&mut self, now: Instant, transmit: Transmit, sent: Option<&Sent>) {
+        let by = self.carriages.as_mut().map(|c| c.choose(now, &transmit));
+        let (option, udp) = by.unwrap_or((true, false));
+        if udp && let Some(carriages) = &self.carriages {
+            let Transmit {
+                interface,
+                ref packet,
+            } = transmit;
+            // no device cuts up what is in UDP
+            let grown = sent.map(|sent| sent.growth_of(packet) + LONGER_BY);
+            let packets: Vec<Packet> = cut(packet.clone())
+                .iter()
+                .filter_map(|packet| carriages.in_udp(packet))
+                .collect();
+            for packet in packets {
+                self.fit(now, Transmit { interface, packet }, sent.zip(grown));
+            }
+        }
+        if option {
+            let grown = sent.map(|sent| sent.growth_of(&transmit.packet));
+            self.fit(now, transmit, sent.zip(grown));
+        }
+    }
+
+    fn fit(&mut self, now: Instant, mut transmit: Transmit, sent: Option<(&Sent, usize)>) {
+        let grown = sent.map_or(0, |(_, grown)| grown);
+        let Some(limit) = self.paths.exceeds(now, &mut transmit, grown) else {
+            let Transmit { interface, packet } = transmit;
+            if matches!(packet.payload, Payload::Ipv6(_)) {
+                for packet in cut(packet) {
+                    self.push(interface, packet);
+                }
+            } else {
+                self.push(interface, packet);
+            }
+            return;
+        };
+        let interface = transmit.interface;
+        let Outcome { pieces, answer } = self.paths.too_long(now, transmit.packet, limit, sent);
+        for packet in pieces {
+            self.push(interface, packet);
+        }
+        if let Some(answer) = answer {
+            self.counters.to_kernel += 1;
+            self.to_kernel.push_back(answer);
+        }
+    }
+
+    fn push(&mut self, interface: InterfaceId, packet: Packet) {
+        self.counters.sent += 1;
+        self.to_wire.push_back(Transmit { interface, packet });
     }
 }

@@ -28,6 +28,9 @@ pub(crate) struct Status {
     /// What mobile nodes have left here: with the home agent, with a correspondent, or with a mobile node as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bindings: Vec<BindingStatus>,
+    /// Prefixes of networks of this host's that were found to drop destination options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks_without_options: Vec<String>,
     /// The last ones, the newest at the end.
     pub handovers: Vec<HandoverStatus>,
     /// By part and name, those that are not zero.
@@ -65,6 +68,9 @@ pub(crate) struct SessionStatus {
     pub called: bool,
     /// The peer's locators, but for those it has withdrawn.
     pub locators: Vec<String>,
+    /// "option" or "udp": where the nonce is in what comes from the peer; nothing as long as nothing has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce_in: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -139,14 +145,19 @@ impl Display for Status {
                 s.peer.to_string(),
                 s.mode.clone(),
                 who.to_owned(),
+                s.nonce_in.clone().unwrap_or_else(|| "-".to_owned()),
                 s.locators.join(" "),
             ]
         });
         table(
             f,
-            ["session with", "mode", "begun by", "peer's locators"],
+            ["session with", "mode", "begun by", "nonce in", "peer's locators"],
             sessions.collect(),
         )?;
+        if !self.networks_without_options.is_empty() {
+            let networks = self.networks_without_options.join(" ");
+            writeln!(f, "networks that drop destination options: {networks}")?;
+        }
         let ways = self.correspondents.iter().map(|c| {
             let way = if c.optimized {
                 "direct"
@@ -257,6 +268,7 @@ mod tests {
                 },
             ],
             sessions: Vec::new(),
+            networks_without_options: Vec::new(),
             handovers: vec![HandoverStatus {
                 time_unix_ns: 1,
                 from: None,

@@ -14,6 +14,7 @@ use crate::stack::Role;
 use segue_proto::mip6::MobileNode;
 use segue_proto::{Duration, Instant, TokenBucket};
 use segue_wire::ilnp::Nonce;
+use segue_wire::ilnp_udp;
 use std::net::Ipv6Addr;
 
 /// What is left to strangers.
@@ -35,8 +36,9 @@ impl Default for Strangers {
 
 impl Strangers {
     /// Whether a packet is to be dealt with: it is known, or there was not too much lately that is not.
-    pub fn admit(&mut self, now: Instant, role: &Role, bytes: &[u8]) -> bool {
-        let Some(head) = Head::look(bytes) else {
+    /// `udp` is the port at which nonces come in UDP.
+    pub fn admit(&mut self, now: Instant, role: &Role, udp: Option<u16>, bytes: &[u8]) -> bool {
+        let Some(head) = Head::look(bytes, udp) else {
             // too short to be anything: it does not parse
             return true;
         };
@@ -102,7 +104,7 @@ fn may_begin_at_a_correspondent(fixed: &Fixed, head: &Head) -> bool {
 struct Head {
     source: Ipv6Addr,
     destination: Ipv6Addr,
-    /// In destination options that come first.
+    /// In destination options that come first, or in UDP.
     nonce: Option<Nonce>,
     home_address: Option<Ipv6Addr>,
     /// A mobility header is in it, or what cannot be seen from here.
@@ -113,10 +115,14 @@ struct Head {
 }
 
 impl Head {
-    fn look(bytes: &[u8]) -> Option<Self> {
+    fn look(bytes: &[u8], udp: Option<u16>) -> Option<Self> {
         let mut head = Self::of(bytes)?;
-        if head.1 == IPV6 {
-            head.0.inside = Self::of(head.2).map(|inside| Box::new(inside.0));
+        match head.1 {
+            IPV6 => head.0.inside = Self::of(head.2).map(|inside| Box::new(inside.0)),
+            UDP if head.0.nonce.is_none() => {
+                head.0.nonce = udp.and_then(|port| ilnp_udp::nonce_at(port, head.2));
+            }
+            _ => {}
         }
         Some(head.0)
     }
@@ -185,6 +191,7 @@ impl Head {
 }
 
 const HOP_BY_HOP: u8 = 0;
+const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const ROUTING: u8 = 43;
 const DESTINATION_OPTIONS: u8 = 60;

@@ -43,6 +43,21 @@ pub const DEFAULT_PORT: u16 = 56740;
 /// Bytes by which this form of a packet is longer than that with the option.
 pub const LONGER_BY: usize = 8;
 
+/// The nonce in a UDP datagram, header and all, if it is to `port` and of this format: what there is to see without understanding it.
+#[must_use]
+pub fn nonce_at(port: u16, datagram: &[u8]) -> Option<Nonce> {
+    let (header, data) = datagram.split_first_chunk::<{ udp::HEADER_LEN }>()?;
+    if header[2..4] != port.to_be_bytes() {
+        return None;
+    }
+    let (fixed, rest) = data.split_first_chunk::<FIXED_LEN>()?;
+    match (fixed[0], fixed[2]) {
+        (VERSION, 4) => rest.first_chunk().map(|n| Nonce::Bits32(*n)),
+        (VERSION, 12) => rest.first_chunk().map(|n| Nonce::Bits96(*n)),
+        _ => None,
+    }
+}
+
 const VERSION: u8 = 1;
 /// Version, next header, nonce length, reserved.
 const FIXED_LEN: usize = 4;

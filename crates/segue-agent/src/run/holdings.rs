@@ -109,6 +109,11 @@ impl Holdings {
         }
     }
 
+    /// The MTU of the interface of a number, if it is there.
+    pub fn mtu_of(&mut self, index: u32) -> Option<u32> {
+        mtu_of(&mut self.requests, index)
+    }
+
     /// Has the kernel give up an address.
     pub fn release(&mut self, index: u32, address: Ipv6Addr) {
         if let Err(error) = remove(&mut self.requests, index, address) {

@@ -235,6 +235,14 @@ impl Running {
     fn take_network(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
         self.interfaces.take_changes(now)?;
+        // what they take differs, and changes
+        for number in 0..self.interfaces.count() {
+            let interface = InterfaceId(number as u8);
+            let index = self.interfaces.index_of(interface);
+            if let Some(mtu) = index.and_then(|index| self.holdings.mtu_of(index)) {
+                self.stack.set_mtu(interface, mtu);
+            }
+        }
         let held = self.interfaces.held();
         let up: Vec<bool> = (0..self.interfaces.count())
             .map(|number| self.interfaces.is_up(number))

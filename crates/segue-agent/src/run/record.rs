@@ -95,7 +95,7 @@ impl Record {
             registration,
             correspondents,
             bindings,
-        } = show(of.stack.role(), now);
+        } = show(of.stack, now);
         Status {
             role: self.role.to_owned(),
             identity: of.stack.identity(),
@@ -106,6 +106,11 @@ impl Record {
             registration,
             correspondents,
             bindings,
+            networks_without_options: of
+                .stack
+                .networks_without_options(now)
+                .map(|l| l.to_string())
+                .collect(),
             handovers: self.handovers.iter().cloned().collect(),
             counters: counters(of),
         }

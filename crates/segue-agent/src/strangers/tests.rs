@@ -9,9 +9,14 @@ use segue_proto::mip6::{CorrespondentConfig, MobileNodeConfig, SecurityAssociati
 use segue_proto::random::{SecretRng as _, Stream};
 use segue_proto::shim::Shim as _;
 use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp_udp::NonceInUdp;
 use segue_wire::mobility::{MobilityHeader, MobilityMessage};
 use segue_wire::raw::{ChecksumState, RawPayload};
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
+
+fn look(bytes: &[u8]) -> Option<Head> {
+    Head::look(bytes, Some(ilnp_udp::DEFAULT_PORT))
+}
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 const HERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0x2aa, 0, 0, 2);
@@ -176,7 +181,7 @@ fn an_answer_to_a_call_is_known_before_its_nonce_is() {
     let Packet { ip, .. } = Packet::parse(&sent(&mut caller, to)).unwrap();
     assert_eq!(ip.destination, HERE);
     let answer = sent(&mut called, back);
-    let head = Head::look(&answer).unwrap();
+    let head = look(&answer).unwrap();
     let role = Role::Ilnp(Box::new(caller));
     assert!(!may_begin(&role, &head));
     // from elsewhere it is somebody else's
@@ -204,7 +209,7 @@ fn tests_and_updates_for_a_correspondent_are_counted_unless_its_binding_says_so(
     assert_eq!(answers, 40);
     let mut used = datagram(THERE, HERE);
     used.extensions.push(ExtensionHeader::home_address(HOME_ADDRESS));
-    let head = Head::look(&used.to_vec()).unwrap();
+    let head = look(&used.to_vec()).unwrap();
     assert_eq!(head.home_address, Some(HOME_ADDRESS));
     assert!(may_begin(stack.role(), &head));
 }
@@ -219,7 +224,7 @@ fn at_a_mobile_node_its_home_agent_is_known_and_what_is_in_its_tunnel_counts_for
     };
     let node = MobileNode::new(config, Box::new(Stream::new(1, "test")));
     let role = Role::MobileNode(Box::new(node));
-    let begins = |packet: Packet| may_begin(&role, &Head::look(&packet.to_vec()).unwrap());
+    let begins = |packet: Packet| may_begin(&role, &look(&packet.to_vec()).unwrap());
     let tunnelled = |inner: Packet| packet(HOME_AGENT, HERE, Payload::Ipv6(Box::new(inner)));
     assert!(!begins(test_init(HOME_AGENT, HERE)));
     assert!(begins(test_init(THERE, HERE)));
@@ -233,18 +238,37 @@ fn at_a_mobile_node_its_home_agent_is_known_and_what_is_in_its_tunnel_counts_for
 fn headers_that_are_cut_off_or_wrong_are_odd_and_never_a_panic() {
     let mut secrets = Stream::new(5, "fuzz");
     let whole = first_packet(&mut secrets, 1).to_vec();
-    assert!(Head::look(&whole).unwrap().nonce.is_some());
+    assert!(look(&whole).unwrap().nonce.is_some());
     for length in 0..whole.len() {
-        let head = Head::look(&whole[..length]);
+        let head = look(&whole[..length]);
         assert_eq!(head.is_some(), length >= 40, "{length}");
         assert!(head.is_none_or(|head| head.is_odd == (length < 48)), "{length}");
     }
     for _ in 0..100_000 {
         let mut bytes = [0; 96];
         secrets.fill(&mut bytes);
-        bytes[6] = [0, 41, 43, 60, 135][usize::from(bytes[6]) % 5];
+        bytes[6] = [0, 17, 41, 43, 60, 135][usize::from(bytes[6]) % 6];
         bytes[40] = [0, 41, 43, 60, 135][usize::from(bytes[40]) % 5];
         bytes[41] &= 3;
-        let _ = Head::look(&bytes);
+        let _ = look(&bytes);
+    }
+}
+
+#[test]
+fn a_nonce_in_udp_is_one_too() {
+    let mut secrets = Stream::new(6, "first");
+    let packet = first_packet(&mut secrets, 1);
+    let Some(carried) = NonceInUdp::of(&packet) else {
+        panic!("a packet with a nonce")
+    };
+    let with_option = look(&packet.to_vec()).unwrap();
+    for port in [ilnp_udp::DEFAULT_PORT, 53] {
+        let bytes = carried.packet(packet.ip, port).to_vec();
+        let expected = (port == ilnp_udp::DEFAULT_PORT).then_some(with_option.nonce).flatten();
+        assert_eq!(look(&bytes).unwrap().nonce, expected, "{port}");
+        for length in 40..bytes.len() {
+            let seen = look(&bytes[..length]).unwrap().nonce;
+            assert!(seen.is_none() || seen == expected, "{length}");
+        }
     }
 }
