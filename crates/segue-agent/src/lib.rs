@@ -7,6 +7,7 @@
 //!   Stack       the role between the device and the interfaces: a shim, or what a machine that stays does (Fixed)
 //!   Locators    which addresses the agent has beside the kernel's own, and which of them can be used
 //!   Moves       which interface is used, and when that changes
+//!   Names       a resolver for applications, a directory for the shim, and what is published of this host
 //!   ------------------------------------------------------------------------------------
 //!   interfaces  packets to the agent's addresses alone; all else is the kernel's
 //! ```
@@ -17,6 +18,7 @@ pub mod config;
 pub mod fixed;
 pub mod locators;
 pub mod moves;
+pub mod names;
 mod packets;
 pub mod paths;
 pub mod stack;

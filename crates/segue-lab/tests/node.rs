@@ -52,6 +52,7 @@ fn node(nid: u64, interfaces: u8) -> Node {
         config.peers = vec![PeerConfig {
             nid: Nid(2),
             locators: vec![prefix(2)],
+            name: None,
         }];
     }
     let shim = Ilnp::new(config, Box::new(Stream::new(nid, "secrets"))).unwrap();

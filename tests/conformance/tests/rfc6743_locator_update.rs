@@ -147,6 +147,7 @@ fn a_call_to_a_locator_that_was_left_before_is_answered_and_told_of_the_one_in_u
         peers: vec![PeerConfig {
             nid: nid(0),
             locators: vec![locator(1)],
+            name: None,
         }],
         ..config(Handoff::Hard)
     };

@@ -231,6 +231,9 @@ pub struct PeerConfig {
     /// Its locators, as `"2001:db8:1:1"`, with equal preference.
     #[serde(with = "text_list")]
     pub locators: Vec<Locator>,
+    /// Its name, for applications of a real host: the agent's resolver answers it. Nothing else reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 impl Config {

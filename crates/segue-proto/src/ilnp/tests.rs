@@ -58,7 +58,11 @@ fn settings_name_the_key_that_is_wrong() {
             .check()
             .map_err(|text| text.split([':', ' ']).next().unwrap().to_owned())
     };
-    let peer = |nid, locators: Vec<Locator>| PeerConfig { nid, locators };
+    let peer = |nid, locators: Vec<Locator>| PeerConfig {
+        nid,
+        locators,
+        name: None,
+    };
     let wrong = |key: &str| Err(key.to_owned());
     assert_eq!(said(|_| {}), Ok(()));
     assert_eq!(said(|c| c.nid = Nid(0)), wrong("nid"));

@@ -150,7 +150,11 @@ fn ilnp_config(s: &ScenarioFile, host: &HostEntry) -> ilnp::Config {
     let known = peers.filter_map(|peer| {
         let locators = first_locators(s, &peer.name);
         let nid = nid(s, &peer.name);
-        (!locators.is_empty()).then_some(ilnp::PeerConfig { nid, locators })
+        (!locators.is_empty()).then_some(ilnp::PeerConfig {
+            nid,
+            locators,
+            name: None,
+        })
     });
     ilnp::Config {
         nid: nid(s, &host.name),

@@ -6,7 +6,11 @@ use super::*;
 fn configurations_that_cannot_be_are_refused() {
     let good = Config::new(Nid(1));
     assert_eq!(good.check(), Ok(()));
-    let peer = |nid, locators| PeerConfig { nid, locators };
+    let peer = |nid, locators| PeerConfig {
+        nid,
+        locators,
+        name: None,
+    };
     let bad = [
         ("nid", Config::default()),
         (

@@ -9,6 +9,7 @@ fn configured_peers_are_called_without_a_look_up() {
         peers: vec![PeerConfig {
             nid: nid(1),
             locators: vec![locator(2)],
+            name: None,
         }],
         ..Config::default()
     };

@@ -29,7 +29,7 @@ impl Client {
                     latency,
                     sent,
                 },
-                Target::Locators(_, locators) => ClientEvent::LocatorsUpdated {
+                Target::Locators(_, locators, _) => ClientEvent::LocatorsUpdated {
                     locators,
                     latency,
                     sent,

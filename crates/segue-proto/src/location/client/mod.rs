@@ -45,8 +45,8 @@ pub struct Client {
 enum Target {
     /// This address, or none.
     Address(Option<Ipv6Addr>),
-    /// This node identifier at these locators.
-    Locators(Nid, Vec<PreferredLocator>),
+    /// This node identifier at these locators, and these addresses or whatever addresses there are.
+    Locators(Nid, Vec<PreferredLocator>, Option<Vec<Ipv6Addr>>),
 }
 
 impl Target {
@@ -63,23 +63,21 @@ impl Target {
     /// The records, and the types of the sets that they replace.
     fn records(&self) -> (Vec<Rtype>, Vec<(Rtype, Rdata)>) {
         match self {
-            Self::Address(address) => (
-                vec![Rtype::AAAA],
-                address
-                    .iter()
-                    .map(|a| (Rtype::AAAA, Rdata::opaque(a.octets().to_vec())))
-                    .collect(),
-            ),
-            Self::Locators(nid, locators) => {
+            Self::Address(address) => (vec![Rtype::AAAA], address.iter().map(|a| aaaa(*a)).collect()),
+            Self::Locators(nid, locators, addresses) => {
                 let l64 = locators.iter().map(|l| (Rtype::L64, ilnp_records::l64(*l)));
                 let nid = (Rtype::NID, ilnp_records::nid(NID_PREFERENCE, *nid));
-                (
-                    vec![Rtype::NID, Rtype::L64],
-                    [nid].into_iter().chain(l64).collect(),
-                )
+                let aaaa = addresses.iter().flatten().map(|a| aaaa(*a));
+                let mut replaced = vec![Rtype::NID, Rtype::L64];
+                replaced.extend(addresses.as_ref().map(|_| Rtype::AAAA));
+                (replaced, [nid].into_iter().chain(l64).chain(aaaa).collect())
             }
         }
     }
+}
+
+fn aaaa(address: Ipv6Addr) -> (Rtype, Rdata) {
+    (Rtype::AAAA, Rdata::opaque(address.octets().to_vec()))
 }
 
 /// Of the one identifier that a name has: it says nothing.
@@ -161,7 +159,26 @@ impl Client {
     /// Makes `nid` the name's only node identifier and `locators` all its locators (RFC 6742): what a node does after a
     /// handoff. An update that is not answered yet is given up for it.
     pub fn update_locators(&mut self, now: Instant, nid: Nid, locators: &[PreferredLocator]) {
-        self.change(now, Target::Locators(nid, locators.to_vec()));
+        self.update_node(now, nid, locators, None);
+    }
+
+    /// As [`update_locators`](Self::update_locators), and makes `addresses`, if given, all the addresses of the name (AAAA): those of
+    /// a node that also speaks plain IPv6.
+    pub fn update_node(
+        &mut self,
+        now: Instant,
+        nid: Nid,
+        locators: &[PreferredLocator],
+        addresses: Option<&[Ipv6Addr]>,
+    ) {
+        let addresses = addresses.map(<[_]>::to_vec);
+        self.change(now, Target::Locators(nid, locators.to_vec(), addresses));
+    }
+
+    /// The calendar clock may have been set: this is the Unix time at the driver's zero now, seconds. Updates to come are signed by it,
+    /// but none earlier than one before.
+    pub fn handle_clock(&mut self, unix_at_zero: u64) {
+        self.config.unix_at_zero = unix_at_zero;
     }
 
     /// Asks for the locators of `name` (L64). They are never taken from the cache: who asks suspects that they have changed.
