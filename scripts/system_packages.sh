@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 # command or file, Debian package, what is not tested without it
 needed=(
     "tshark|tshark|captures are not checked with tshark"
-    "named|bind9|the location manager is not tested with BIND"
-    "nsupdate|bind9-dnsutils|the location manager is not tested with BIND's nsupdate and dig"
+    "named|bind9|neither the location manager nor names of the agent are tested with BIND"
+    "nsupdate|bind9-dnsutils|neither the location manager nor names of the agent are tested with BIND's nsupdate and dig"
     "ns|ns2|goodput under loss is not compared with ns-2"
     "ip|iproute2|nothing is tested between network namespaces"
     "iperf3|iperf3|ILNP is not tested under the kernel's TCP"

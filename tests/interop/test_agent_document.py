@@ -9,6 +9,7 @@ from pathlib import Path
 
 import agents
 import build
+import name_server
 import pytest
 
 REASON = agents.missing()
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=R
 TEXT = (build.ROOT / "docs" / "agent.md").read_text()
 WALKS = [
     "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
-    for text in TEXT.split("## Mobile IPv6\n")
+    for text in re.split(r"^## (?:Names|Mobile IPv6)\n", TEXT, flags=re.MULTILINE)
 ]
 FILES = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 NAMES = ("mobile", "router", "peer", "home")
@@ -39,7 +40,7 @@ def said(walk: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("walk", WALKS, ids=["ilnp", "mobile-ipv6"])
+@pytest.mark.parametrize("walk", [WALKS[0], WALKS[2]], ids=["ilnp", "mobile-ipv6"])
 def test_the_walk_through_does_what_it_says(tmp_path: Path, walk: str) -> None:
     """A transfer goes on through both moves."""
     out = said(walk, tmp_path)
@@ -49,9 +50,24 @@ def test_the_walk_through_does_what_it_says(tmp_path: Path, walk: str) -> None:
     last = out.rpartition("\ninterface ")[2]
     assert re.search(r"^eth0 +in use", last, re.MULTILINE), last
     assert last.count(" ms") >= 2, last
-    if walk is WALKS[1]:
+    if walk is WALKS[2]:
         assert "local 2001:db8:f::1:7" in out, out
         assert re.search(r"^2001:db8:3::7 +direct$", last, re.MULTILINE), last
+
+
+@pytest.mark.skipif(name_server.missing() is not None, reason=name_server.missing() or "")
+def test_the_walk_through_names_does_what_it_says(tmp_path: Path) -> None:
+    """The peer is found by its name, before and after both have lost their networks."""
+    tmp_path.chmod(0o755)
+    out = said(WALKS[1], tmp_path)
+    before, _, after = out.partition("fd53:6567:7565:1:2aa::2")
+    assert before.startswith("10 2001:db8:3:0\n"), out
+    assert "receiver" in after, out
+    last = out.rpartition("\ninterface ")[2]
+    assert re.search(r"^eth1 +in use", last, re.MULTILINE), last
+    assert re.search(r"^peer.example +fd53:6567:7565:1:2aa::2 +dns +2001:db8:4:0", last, re.MULTILINE), last
+    assert re.search(r"^mobile.example +2001:db8:2:0 +published, within ", last, re.MULTILINE), last
+    assert last.endswith("10 2001:db8:4:0\n"), last
 
 
 @pytest.mark.parametrize("text", FILES)

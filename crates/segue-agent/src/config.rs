@@ -1,7 +1,9 @@
 //! The agent's file.
 
+use crate::names::config::NamesConfig;
 use segue_proto::Duration;
 use segue_proto::ilnp::{Config as Ilnp, Identifiers, Trigger};
+use segue_proto::location::parse_name;
 use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use segue_wire::ilnp::Nid;
 use serde::{Deserialize, Deserializer, de};
@@ -15,6 +17,8 @@ pub struct Config {
     pub agent: Machine,
     /// What the agent is.
     pub role: RoleConfig,
+    /// `[names]`: resolver, directory, and what is published of an ILNPv6 host.
+    pub names: Option<Box<NamesConfig>>,
 }
 
 /// What the agent is: a table of the file for each. The keys are those of scenarios, without what the agent does by itself.
@@ -43,6 +47,7 @@ struct Whole {
     mobile_node: Option<Box<MobileNodeConfig>>,
     home_agent: Option<Box<HomeAgentConfig>>,
     correspondent: Option<Box<CorrespondentConfig>>,
+    names: Option<Box<NamesConfig>>,
 }
 
 /// Destinations that are reached from the home address: a prefix, as `"2001:db8::/32"`.
@@ -156,6 +161,7 @@ impl Config {
         let config = Self {
             agent: whole.agent,
             role,
+            names: whole.names,
         };
         config.check()?;
         Ok(config)
@@ -164,8 +170,9 @@ impl Config {
     /// Whether the file has a key in it, which others are not to read.
     #[must_use]
     pub fn has_secret(&self) -> bool {
+        let publishes = self.names.as_ref().is_some_and(|names| names.publish.is_some());
         match &self.role {
-            RoleConfig::Ilnp(_) => false,
+            RoleConfig::Ilnp(_) => publishes,
             RoleConfig::MobileNode(_) => true,
             RoleConfig::Fixed { home_agent, .. } => home_agent.is_some(),
         }
@@ -209,6 +216,22 @@ impl Config {
         }
         if self.agent.identifier == Some(Nid(0)) {
             return Err("agent.identifier: expected one that is not zero".to_owned());
+        }
+        self.check_names()
+    }
+
+    fn check_names(&self) -> Result<(), String> {
+        let RoleConfig::Ilnp(ilnp) = &self.role else {
+            return match self.names {
+                Some(_) => Err("[names]: expected only beside [ilnp]".to_owned()),
+                None => Ok(()),
+            };
+        };
+        for name in ilnp.peers.iter().filter_map(|peer| peer.name.as_deref()) {
+            parse_name(name).map_err(|error| format!("ilnp.peers.name: {error}"))?;
+        }
+        if let Some(names) = &self.names {
+            names.check().map_err(|message| format!("names.{message}"))?;
         }
         Ok(())
     }
@@ -359,6 +382,7 @@ mod tests {
             Config {
                 agent,
                 role: RoleConfig::Ilnp(ilnp),
+                ..
             } => (agent, ilnp),
             other => panic!("{other:?}"),
         };
@@ -375,6 +399,33 @@ mod tests {
         ));
         assert!(!off.detect_silence);
         assert_eq!(off.unconfirmed_bytes, Some(1000));
+    }
+
+    #[test]
+    fn names_are_of_an_ilnp_host_and_a_key_is_a_secret() {
+        let with = |more: &str| Config::parse(&format!("{LEAST}{more}\n"));
+        assert!(!with("[names]").unwrap().has_secret());
+        let publish = "[names.publish]\nname = \"mh.example\"\nserver = \"2001:db8::53\"\n\
+            key = { name = \"mh\", secret = \"MDEyMzQ1Njc4OWFiY2RlZg==\" }";
+        assert!(with(publish).unwrap().has_secret());
+        let peer = |name: &str| {
+            with(&format!(
+                "[[ilnp.peers]]\nnid = \"0:0:0:2\"\nlocators = [\"2001:db8:0:1\"]\nname = \"{name}\""
+            ))
+        };
+        assert!(peer("server.example").is_ok());
+        let said = peer("a name").unwrap_err();
+        assert!(
+            said.starts_with("ilnp.peers.name: `a name`: expected a domain name"),
+            "{said}"
+        );
+        let said = with("[names]\nlisten = [\"[::]:53\"]").unwrap_err();
+        assert!(
+            said.starts_with("names.listen: [::]:53: expected a loopback"),
+            "{said}"
+        );
+        let said = fixed("[correspondent]\n[names]").unwrap_err();
+        assert_eq!(said, "[names]: expected only beside [ilnp]");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use segue_agent::config::{Machine, Prefix, RoleConfig};
 use segue_agent::fixed::Fixed;
 use segue_agent::locators::{Locators, Networks};
 use segue_agent::paths::Carriage;
+use segue_agent::names::config::NamesConfig;
+use segue_agent::names::{Names, Own};
 use segue_agent::stack::{Role, Stack};
 use segue_live::{OsSecrets, Select};
 use segue_proto::Instant;
@@ -33,6 +35,8 @@ pub(crate) struct Setup {
     pub overhead: u32,
     /// What the kernel sends to the device.
     pub destinations: Destinations,
+    /// Names, of an ILNPv6 host.
+    pub names: Option<Names>,
 }
 
 /// What the kernel sends to the device.
@@ -48,7 +52,7 @@ pub(crate) enum Destinations {
 impl Setup {
     /// # Errors
     /// One line, if something is wrong with the file or the machine.
-    pub fn new(machine: &Machine, role: RoleConfig) -> anyhow::Result<Self> {
+    pub fn new(machine: &Machine, role: RoleConfig, names: Option<&NamesConfig>) -> anyhow::Result<Self> {
         let secrets = || -> anyhow::Result<Box<dyn SecretRng>> {
             let secrets = OsSecrets::new().context("randomness of the operating system")?;
             Ok(Box::new(secrets))
@@ -57,6 +61,12 @@ impl Setup {
         match role {
             RoleConfig::Ilnp(config) => {
                 let (nid, prefix) = (config.nid, config.identity_prefix.address(Nid(0)));
+                let own = Own {
+                    nid,
+                    identity_prefix: config.identity_prefix,
+                };
+                let names = Names::new(names, own, &config.peers, [secrets()?, secrets()?]);
+                let names = names.map_err(|message| anyhow!("{message}"))?;
                 let shim = Ilnp::new(*config, secrets()?).map_err(|message| anyhow!("ilnp.{message}"))?;
                 Ok(Self {
                     name: "ilnp",
@@ -71,6 +81,7 @@ impl Setup {
                         }
                         stack
                     },
+                    names: Some(names),
                 })
             }
             RoleConfig::MobileNode(config) => {
@@ -90,6 +101,7 @@ impl Setup {
                     identifier_key: "agent.identifier",
                     destinations: Destinations::Home(home, destinations),
                     stack: Stack::new(Role::MobileNode(Box::new(shim))),
+                    names: None,
                 })
             }
             RoleConfig::Fixed {
@@ -119,6 +131,7 @@ impl Setup {
                     identifier_key: "home-agent.address",
                     destinations: Destinations::Bound,
                     stack: Stack::new(Role::Fixed(Box::new(fixed))),
+                    names: None,
                 })
             }
         }

@@ -17,6 +17,7 @@ use crate::fixed::Fixed;
 use crate::packets::{ALL, cut, understand};
 use crate::paths::{Arrived, Carriage, Carriages, Heard, Outcome, Paths, Quotation, Sent};
 use crate::strangers::Strangers;
+use crate::names::ELSEWHERE;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
@@ -26,6 +27,7 @@ use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::{Instant, InterfaceId};
 use segue_wire::ilnp::{Locator, Nid};
 use segue_wire::ilnp_udp::LONGER_BY;
+use segue_wire::ilnp::PreferredLocator;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
 use std::collections::VecDeque;
@@ -104,6 +106,8 @@ pub struct Stack {
     to_kernel: VecDeque<Packet>,
     to_wire: VecDeque<Transmit>,
     events: VecDeque<ShimEvent>,
+    /// Identities that the shim asks the directory for.
+    look_ups: VecDeque<Ipv6Addr>,
     counters: StackCounters,
     strangers: Strangers,
     paths: Paths,
@@ -124,6 +128,7 @@ impl Stack {
             to_kernel: VecDeque::new(),
             to_wire: VecDeque::new(),
             events: VecDeque::new(),
+            look_ups: VecDeque::new(),
             counters: StackCounters::default(),
             strangers: Strangers::default(),
             paths: Paths::default(),
@@ -374,6 +379,47 @@ impl Stack {
         self.events.pop_front()
     }
 
+    /// The next identity that the shim wants to know the place of: [`handle_found`](Self::handle_found) answers. Poll until `None`
+    /// after every other call.
+    pub fn poll_look_up(&mut self) -> Option<Ipv6Addr> {
+        self.look_ups.pop_front()
+    }
+
+    /// Where a peer is, or may be (with [`ELSEWHERE`] for its preference), by the directory. Where it may be it is tried after where
+    /// it is.
+    pub fn handle_found(&mut self, now: Instant, peer: Ipv6Addr, found: &[PreferredLocator]) {
+        let Role::Ilnp(shim) = &mut self.role else { return };
+        let mut found = found.to_vec();
+        let sessions = shim.correspondents().filter(|c| c.identity() == peer);
+        let now_at = sessions.flat_map(|c| c.locators().iter().filter(|l| !l.withdrawn));
+        for at in now_at {
+            let told = found.iter_mut().find(|(locator, _)| *locator == at.locator);
+            if let Some((_, preference)) = told.filter(|(_, preference)| *preference == ELSEWHERE) {
+                *preference = at.preference;
+            }
+        }
+        shim.handle_locators(now, peer, &found);
+        self.settle(now);
+    }
+
+    /// What others who look this host up are to find, the best first.
+    #[must_use]
+    pub fn advertised(&self) -> Option<Vec<PreferredLocator>> {
+        match &self.role {
+            Role::Ilnp(shim) => Some(shim.advertised().to_vec()),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a session with an identity.
+    #[must_use]
+    pub fn has_session_with(&self, peer: Ipv6Addr) -> bool {
+        match &self.role {
+            Role::Ilnp(shim) => shim.correspondents().any(|c| c.identity() == peer),
+            _ => false,
+        }
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -405,9 +451,13 @@ impl Stack {
             if let Some(packet) = packet {
                 self.give(now, packet);
             }
-            // no directory yet: what is known of peers is in the shim's configuration
-            if let (Some(ShimEvent::LookUp { peer }), Ok(shim)) = (event, self.role.shim_mut()) {
-                shim.handle_found(now, peer, &[]);
+            if let Some(ShimEvent::LookUp { peer }) = event {
+                match &mut self.role {
+                    Role::Ilnp(_) => self.look_ups.push_back(peer),
+                    // its correspondents do not move from the address that they are called at
+                    Role::MobileNode(shim) => shim.handle_found(now, peer, &[]),
+                    Role::Fixed(_) => {}
+                }
             }
             self.events.extend(event);
         }

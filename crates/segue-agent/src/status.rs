@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddr};
 
 /// Everything that `status` shows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub(crate) struct Status {
     /// Prefixes of networks of this host's that were found to drop destination options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks_without_options: Vec<String>,
+    /// Where applications ask for names, what is known of them, and what is published of this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<NamesStatus>,
     /// The last ones, the newest at the end.
     pub handovers: Vec<HandoverStatus>,
     /// By part and name, those that are not zero.
@@ -99,6 +102,39 @@ pub(crate) struct BindingStatus {
     pub lifetime_s: f64,
     /// The address here that it was made with.
     pub at: Ipv6Addr,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct NamesStatus {
+    /// Where applications ask.
+    pub listen: Vec<SocketAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedStatus>,
+    pub known: Vec<KnownStatus>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct PublishedStatus {
+    pub name: String,
+    pub locators: Vec<String>,
+    /// AAAA records beside them.
+    pub addresses: Vec<Ipv6Addr>,
+    /// "nothing yet", "under way", "published", or what is wrong.
+    pub state: String,
+    /// How long the last update took, where it is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_s: Option<f64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct KnownStatus {
+    pub identity: Ipv6Addr,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// "file" or "dns".
+    pub source: String,
+    /// Where it was when somebody last asked, the best first.
+    pub locators: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -176,6 +212,9 @@ impl Display for Status {
             ]
         });
         table(f, ["bound", "to", "for", "at"], bindings.collect())?;
+        if let Some(names) = &self.names {
+            write!(f, "{names}")?;
+        }
         let handovers = self.handovers.iter().rev().map(|h| {
             let delay = h
                 .delay_s
@@ -194,6 +233,31 @@ impl Display for Status {
             writeln!(f, "{part}: {}", counts.join(", "))?;
         }
         Ok(())
+    }
+}
+
+impl Display for NamesStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let published = self.published.iter().map(|p| {
+            let addresses = p.addresses.iter().map(ToString::to_string);
+            let places: Vec<String> = p.locators.iter().cloned().chain(addresses).collect();
+            let state = match p.took_s {
+                Some(seconds) => format!("{}, within {:.1} ms", p.state, 1e3 * seconds),
+                None => p.state.clone(),
+            };
+            [p.name.clone(), places.join(" "), state]
+        });
+        table(f, ["published", "at", ""], published.collect())?;
+        let known = self.known.iter().filter_map(|k| {
+            let name = k.name.clone()?;
+            Some([
+                name,
+                k.identity.to_string(),
+                k.source.clone(),
+                k.locators.join(" "),
+            ])
+        });
+        table(f, ["name", "identity", "from", "locators"], known.collect())
     }
 }
 
@@ -269,6 +333,22 @@ mod tests {
             ],
             sessions: Vec::new(),
             networks_without_options: Vec::new(),
+            names: Some(NamesStatus {
+                listen: Vec::new(),
+                published: Some(PublishedStatus {
+                    name: "mh.example".to_owned(),
+                    locators: vec!["2001:db8:0:1".to_owned()],
+                    addresses: vec![Ipv6Addr::LOCALHOST],
+                    state: "published".to_owned(),
+                    took_s: Some(0.0021),
+                }),
+                known: vec![KnownStatus {
+                    identity: Ipv6Addr::LOCALHOST,
+                    name: Some("server.example".to_owned()),
+                    source: "dns".to_owned(),
+                    locators: vec!["2001:db8:0:2".to_owned(), "2001:db8:0:3".to_owned()],
+                }],
+            }),
             handovers: vec![HandoverStatus {
                 time_unix_ns: 1,
                 from: None,
@@ -285,6 +365,10 @@ identity ::1 on segue0, running for 12 s
 interface             locator       state
 wlan0      in use     2001:db8:0:1  active
 eth0       not there  -             -
+published   at
+mh.example  2001:db8:0:1 ::1  published, within 2.1 ms
+name            identity  from  locators
+server.example  ::1       dns   2001:db8:0:2 2001:db8:0:3
 handover from  to   told within  not told
 -              ::1  12.3 ms
 stack: sent 3

@@ -6,11 +6,13 @@
 //!   Interfaces   the interfaces of the list, what is open on them, and which packets that arrive are the agent's
 //!   Holdings     what the kernel holds for the agent: addresses, routes, rules
 //!   Device       the kernel's two ends, the TUN device and its routes; traffic.rs has every packet's way
+//!   NameService  the sockets of names: of applications that ask, and of servers that are asked
 //!   Record       what is remembered, and what `status` shows
 //! ```
 
 mod holdings;
 mod interfaces;
+mod names;
 mod record;
 mod traffic;
 
@@ -23,6 +25,7 @@ use crate::seccomp;
 use anyhow::{Context as _, bail};
 use holdings::Holdings;
 use interfaces::{Interfaces, Readable, held};
+use names::NameService;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -33,6 +36,7 @@ use record::{Record, Showing};
 use segue_agent::config::Config;
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
+use segue_agent::names::Records;
 use segue_agent::stack::Stack;
 use segue_live::{AddressWatch, Clock};
 use segue_proto::address::AddressEvent;
@@ -86,6 +90,8 @@ struct Running {
     interfaces: Interfaces,
     holdings: Holdings,
     device: Device,
+    /// Of an ILNPv6 host.
+    names: Option<NameService>,
     record: Record,
 }
 
@@ -96,6 +102,8 @@ enum Source {
     Anything,
     Device,
     Interfaces(Readable),
+    /// With what is waited for.
+    Names(PollFlags),
 }
 
 impl Running {
@@ -110,7 +118,10 @@ impl Running {
             identifier_key,
             overhead,
             destinations,
-        } = Setup::new(&machine, config.role)?;
+            names,
+        } = Setup::new(&machine, config.role, config.names.as_deref())?;
+        let listen = config.names.map(|names| names.listen).unwrap_or_default();
+        let names = names.map(|names| NameService::open(names, listen)).transpose()?;
         let mut requests = Requests::new().context("rtnetlink")?;
         let addresses = AddressWatch::new().context("addresses of this machine")?;
         let held = held(&addresses, &machine.interfaces);
@@ -144,6 +155,7 @@ impl Running {
             interfaces,
             holdings,
             device,
+            names,
             record: Record::new(now, name, machine.device),
         };
         running.refresh(now)?;
@@ -186,6 +198,13 @@ impl Running {
             if self.holdings.poll_timeout() <= now {
                 self.refresh(now)?;
             }
+            let asked = ready.iter().any(|source| matches!(source, Source::Names(_)));
+            if let Some(names) = &mut self.names
+                && (asked || names.poll_timeout().is_some_and(|at| at <= now))
+            {
+                names.turn(now, &self.stack);
+                self.drain()?;
+            }
             if ready.contains(&Source::Device) {
                 self.take_from_kernel()?;
             }
@@ -205,6 +224,7 @@ impl Running {
             self.moves.poll_timeout(),
             control.poll_timeout(),
             self.interfaces.poll_timeout(),
+            self.names.as_ref().and_then(NameService::poll_timeout),
             Some(self.holdings.poll_timeout()),
         ];
         let timeout = deadlines.into_iter().flatten().min().map(|at| at.since(now));
@@ -215,12 +235,17 @@ impl Running {
             (Source::Device, self.device.as_fd()),
         ];
         let interfaces = self.interfaces.descriptors();
+        let names = self.names.iter().flat_map(NameService::descriptors);
         let all = fixed
             .into_iter()
             .chain(interfaces.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
+            .chain(names.map(|(flags, fd)| (Source::Names(flags), fd)))
             .chain(control.descriptors().map(|fd| (Source::Anything, fd)));
         let (sources, mut fds): (Vec<Source>, Vec<PollFd<'_>>) = all
-            .map(|(source, fd): (Source, BorrowedFd<'_>)| (source, PollFd::new(fd, PollFlags::POLLIN)))
+            .map(|(source, fd): (Source, BorrowedFd<'_>)| match source {
+                Source::Names(flags) => (source, PollFd::new(fd, flags)),
+                _ => (source, PollFd::new(fd, PollFlags::POLLIN)),
+            })
             .unzip();
         match ppoll(&mut fds, timeout, None) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -271,7 +296,21 @@ impl Running {
         for event in lost {
             self.stack.handle_address(now, &event);
         }
+        self.publish(now, &held);
         Ok(())
+    }
+
+    /// The host's own name is to have its locators, and the kernel's own addresses.
+    fn publish(&mut self, now: Instant, held: &[Held]) {
+        let (Some(names), Some(locators)) = (&mut self.names, self.stack.advertised()) else {
+            return;
+        };
+        let own = held.iter().filter(|h| {
+            let up = self.interfaces.is_up(h.interface);
+            up && h.global && !h.deprecated && !self.locators.is_own(h.address, h.prefix_length)
+        });
+        let addresses = own.map(|h| h.address).collect();
+        names.publish(now, Records { locators, addresses });
     }
 
     /// The kernel's own addresses have changed, perhaps: what is the agent's of what arrives is another, then.
@@ -330,8 +369,10 @@ impl Running {
     }
 
     fn note(&mut self, now: Instant, event: &ShimEvent) {
-        if let ShimEvent::HandoffBegun { .. } = event {
-            self.follow(now);
+        match event {
+            ShimEvent::HandoffBegun { .. } => self.follow(now),
+            ShimEvent::UpdateDirectory => self.publish(now, &self.interfaces.held()),
+            _ => {}
         }
         self.record.note(&self.clock, now, event);
     }
@@ -356,6 +397,7 @@ impl Running {
                     locators: &self.locators,
                     moves: &self.moves,
                     interfaces: &self.interfaces,
+                    names: self.names.as_ref(),
                     refused: self.device.refused(),
                 };
                 Response::Status(Box::new(self.record.status(now, &of)))

@@ -1,6 +1,7 @@
 //! What the agent remembers of itself and shows: the last handovers, and everything that `status` says.
 
 use super::interfaces::Interfaces;
+use super::names::NameService;
 use crate::role::{Shown, show, state_of_address};
 use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, Status};
 use segue_agent::locators::Locators;
@@ -30,6 +31,7 @@ pub(super) struct Showing<'a> {
     pub locators: &'a Locators,
     pub moves: &'a Moves,
     pub interfaces: &'a Interfaces,
+    pub names: Option<&'a NameService>,
     /// Packets that the device and the kernel's routes did not take, by what `status` calls that.
     pub refused: [(&'static str, u64); 2],
 }
@@ -111,6 +113,7 @@ impl Record {
                 .networks_without_options(now)
                 .map(|l| l.to_string())
                 .collect(),
+            names: of.names.map(NameService::status),
             handovers: self.handovers.iter().cloned().collect(),
             counters: counters(of),
         }
@@ -156,6 +159,9 @@ fn counters(of: &Showing<'_>) -> BTreeMap<String, BTreeMap<String, u64>> {
     }
     for (name, number) in of.stack.counters().list().into_iter().chain(of.refused) {
         count("packets", name, number);
+    }
+    for (name, number) in of.names.iter().flat_map(|names| names.counters()) {
+        count("names", name, number);
     }
     for (name, refused) in of.interfaces.refused() {
         count("packets", &format!("refused_by_{name}"), refused);

@@ -104,6 +104,9 @@ impl Running {
     /// What the stack has to say goes to where it belongs.
     pub(super) fn drain(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
+        if let Some(names) = &mut self.names {
+            names.serve(now, &mut self.stack);
+        }
         while let Some(packet) = self.stack.poll_kernel() {
             self.device.send(&packet).context("TUN device")?;
         }

@@ -35,6 +35,8 @@ pub struct Client {
     /// Time Signed of the last update: servers refuse an earlier one (RFC 8945 section 5.2.3), and that is what keeps
     /// a delayed or replayed update from undoing a later one. So every update is signed a second later at least.
     last_signed: u64,
+    /// Unix time at the driver's zero, seconds.
+    unix_at_zero: u64,
     transmits: VecDeque<Datagram>,
     events: VecDeque<ClientEvent>,
     counters: ClientCounters,
@@ -132,6 +134,7 @@ impl Client {
     pub fn new(config: ClientConfig, secrets: Box<dyn SecretRng>) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
+            unix_at_zero: config.unix_at_zero,
             config,
             secrets,
             update: None,
@@ -178,7 +181,7 @@ impl Client {
     /// The calendar clock may have been set: this is the Unix time at the driver's zero now, seconds. Updates to come are signed by it,
     /// but none earlier than one before.
     pub fn handle_clock(&mut self, unix_at_zero: u64) {
-        self.config.unix_at_zero = unix_at_zero;
+        self.unix_at_zero = unix_at_zero;
     }
 
     /// Asks for the locators of `name` (L64). They are never taken from the cache: who asks suspects that they have changed.
@@ -397,7 +400,7 @@ impl Client {
         let bytes = message.emit(usize::from(u16::MAX));
         let mut bytes = bytes.unwrap_or_else(|| unreachable!("a request with one question can be written"));
         if let Some(key) = &self.config.key {
-            t.time_signed = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
+            t.time_signed = self.unix_at_zero + now.as_nanos() / 1_000_000_000;
             if t.request.header.opcode == Opcode::UPDATE {
                 t.time_signed = t.time_signed.max(self.last_signed + 1);
                 self.last_signed = t.time_signed;
@@ -415,7 +418,7 @@ impl Client {
     }
 
     fn send(&mut self, now: Instant, t: &mut Transaction) {
-        let unix = self.config.unix_at_zero + now.as_nanos() / 1_000_000_000;
+        let unix = self.unix_at_zero + now.as_nanos() / 1_000_000_000;
         if t.mac.is_some() && unix > t.time_signed + u64::from(tsig::FUDGE / 2) {
             self.compose(now, t);
         }

@@ -55,6 +55,56 @@ fn locators_are_updated_and_looked_up_by_preference() {
     );
 }
 
+/// RFC 2136 section 2.5: a node that also speaks plain IPv6 replaces its addresses with the rest, and what it does not name stays.
+#[test]
+fn a_node_publishes_addresses_beside_its_locators() {
+    let mut server = server(server_config());
+    let mut mh = client(client_config());
+    let here = [(Locator(0x2001_0db8_0000_0001), 10)];
+    let own = |n: u16| Ipv6Addr::new(0x2001, 0xdb8, 0, n, 0, 0, 0, 7);
+    let (first, second) = (own(1), own(2));
+    let mut published = |now, addresses: Option<&[Ipv6Addr]>| {
+        mh.update_node(now, Nid(7), &here, addresses);
+        let events = exchange(&mut mh, &mut server, now);
+        assert!(matches!(&events[..], [ClientEvent::LocatorsUpdated { .. }]), "{events:?}");
+        let answer = ask(&mut server, now, &query("mh.loc.example", Rtype::AAAA)).expect("an answer");
+        let records = parse(&answer).answer;
+        records.iter().map(|r| r.rdata.bytes.to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(published(at(0), Some(&[first, second])).len(), 2);
+    assert_eq!(published(at(5000), Some(&[second])), [second.octets().to_vec()]);
+    assert_eq!(published(at(9000), None), [second.octets().to_vec()]);
+    assert!(published(at(12_000), Some(&[])).is_empty());
+}
+
+/// RFC 8945 section 5.2.3: a clock that was set is signed by; one that was put back does not make updates go back.
+#[test]
+fn a_clock_that_was_set_is_signed_by() {
+    let mut server = server(server_config());
+    let mut mh = client(client_config());
+    let update = |mh: &mut Client, server: &mut Server, now| {
+        mh.update_locators(now, Nid(7), &[(Locator(0x2001_0db8_0000_0001), now.as_nanos() as u16)]);
+        exchange(mh, server, now)
+    };
+    let right = client_config().unix_at_zero;
+    mh.handle_clock(right - 4000);
+    let events = update(&mut mh, &mut server, at(1));
+    assert!(
+        matches!(
+            events[..],
+            [ClientEvent::LocatorsUpdateFailed {
+                failure: Failure::ClockSkew { .. }
+            }]
+        ),
+        "{events:?}"
+    );
+    for (n, offset) in [(2, 0), (3, 20)] {
+        mh.handle_clock(right - offset);
+        let events = update(&mut mh, &mut server, at(1000 * n));
+        assert!(matches!(events[..], [ClientEvent::LocatorsUpdated { .. }]), "{events:?}");
+    }
+}
+
 /// RFC 6742 section 2.4: where there is no L64 record, LP names where they are.
 #[test]
 fn look_ups_follow_lp_records_once() {
