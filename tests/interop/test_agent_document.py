@@ -67,6 +67,7 @@ def test_the_walk_through_names_does_what_it_says(tmp_path: Path) -> None:
     assert re.search(r"^eth1 +in use", last, re.MULTILINE), last
     assert re.search(r"^peer.example +fd53:6567:7565:1:2aa::2 +dns +2001:db8:4:0", last, re.MULTILINE), last
     assert re.search(r"^mobile.example +2001:db8:2:0 +published, within ", last, re.MULTILINE), last
+    assert re.search(r"^names: .*look_ups [2-9]", last, re.MULTILINE), last
     assert last.endswith("10 2001:db8:4:0\n"), last
 
 

@@ -281,6 +281,9 @@ impl Whole {
             }
             // and its kernel knows of errors only what is on the device
             ilnp.translate_errors |= !says("ilnp", "translate_errors");
+            if self.names.is_some() && !says("ilnp", "look_up_after") {
+                ilnp.look_up_after = LOOK_UP_AFTER;
+            }
             return Ok(RoleConfig::Ilnp(ilnp));
         }
         if let Some(node) = &self.mobile_node {
@@ -337,6 +340,10 @@ const HOME_LIFETIME: Duration = Duration::from_secs(120);
 /// What goes to a locator that an update has named and that nothing was heard from: less than a second of a video, and more than a
 /// host that moves is waited for.
 const UNCONFIRMED_BYTES: u32 = 256 << 10;
+
+/// Who has names asks them after one update without an answer: the peer may have moved at the same moment, and a question costs
+/// little.
+const LOOK_UP_AFTER: u32 = 1;
 
 /// Keys of a mobile node that the agent sets by itself.
 const OF_THE_AGENT: [&str; 4] = [
@@ -405,6 +412,13 @@ mod tests {
     fn names_are_of_an_ilnp_host_and_a_key_is_a_secret() {
         let with = |more: &str| Config::parse(&format!("{LEAST}{more}\n"));
         assert!(!with("[names]").unwrap().has_secret());
+        let look_up_after = |file: &str| match Config::parse(file).unwrap().role {
+            RoleConfig::Ilnp(ilnp) => ilnp.look_up_after,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(look_up_after(&format!("{LEAST}[names]\n")), LOOK_UP_AFTER);
+        assert_eq!(look_up_after(&format!("{LEAST}look_up_after = 2\n[names]\n")), 2);
+        assert_eq!(look_up_after(LEAST), 3);
         let publish = "[names.publish]\nname = \"mh.example\"\nserver = \"2001:db8::53\"\n\
             key = { name = \"mh\", secret = \"MDEyMzQ1Njc4OWFiY2RlZg==\" }";
         assert!(with(publish).unwrap().has_secret());

@@ -224,7 +224,7 @@ const MOST_SERVERS: usize = 8;
 /// Least length of a secret, bytes: half of what RFC 8945 section 8 recommends for HMAC-SHA-256.
 const LEAST_SECRET: usize = 16;
 /// Who has just moved may have no route yet: the first update is soon sent again.
-const RETRY_INITIAL: Duration = Duration::from_millis(500);
+const RETRY_INITIAL: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(8);
 
 #[cfg(test)]

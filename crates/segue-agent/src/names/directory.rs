@@ -132,6 +132,13 @@ impl Directory {
         self.known.insert(identity, learnt);
     }
 
+    /// Somebody has asked where an identity is, and it is there.
+    pub fn note(&mut self, identity: Ipv6Addr, locators: &[PreferredLocator]) {
+        if let Some(known) = self.known.get_mut(&identity) {
+            known.locators = locators.to_vec();
+        }
+    }
+
     /// An application was given the identity once more.
     pub fn extend(&mut self, now: Instant, identity: Ipv6Addr) {
         if let Some(known) = self.known.get_mut(&identity) {

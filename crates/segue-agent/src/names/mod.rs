@@ -547,6 +547,9 @@ impl Names {
                 if let Some(name) = self.directory.find(peer).and_then(|learnt| learnt.name.clone()) {
                     self.cache.forget(&name);
                 }
+                if let Some(locators) = &said {
+                    self.directory.note(peer, locators);
+                }
                 self.say_where(peer, said);
             }
             Purpose::Name(name) => {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 /// Datagrams of one socket before the others have their turn.
 const RECEIVES_PER_TURN: usize = 64;
@@ -225,7 +225,12 @@ impl NameService {
             let Some(found) = self.names.poll_found() else {
                 break;
             };
-            info!(peer = %found.peer, locators = shown(&found.locators).join(" "), "looked up");
+            let locators = shown(&found.locators).join(" ");
+            if locators.is_empty() {
+                debug!(peer = %found.peer, "looked up: nobody knows");
+            } else {
+                info!(peer = %found.peer, locators, "looked up");
+            }
             stack.handle_found(now, found.peer, &found.locators);
         }
         if asked {

@@ -66,7 +66,10 @@ fn a_node_publishes_addresses_beside_its_locators() {
     let mut published = |now, addresses: Option<&[Ipv6Addr]>| {
         mh.update_node(now, Nid(7), &here, addresses);
         let events = exchange(&mut mh, &mut server, now);
-        assert!(matches!(&events[..], [ClientEvent::LocatorsUpdated { .. }]), "{events:?}");
+        assert!(
+            matches!(&events[..], [ClientEvent::LocatorsUpdated { .. }]),
+            "{events:?}"
+        );
         let answer = ask(&mut server, now, &query("mh.loc.example", Rtype::AAAA)).expect("an answer");
         let records = parse(&answer).answer;
         records.iter().map(|r| r.rdata.bytes.to_vec()).collect::<Vec<_>>()
@@ -83,7 +86,11 @@ fn a_clock_that_was_set_is_signed_by() {
     let mut server = server(server_config());
     let mut mh = client(client_config());
     let update = |mh: &mut Client, server: &mut Server, now| {
-        mh.update_locators(now, Nid(7), &[(Locator(0x2001_0db8_0000_0001), now.as_nanos() as u16)]);
+        mh.update_locators(
+            now,
+            Nid(7),
+            &[(Locator(0x2001_0db8_0000_0001), now.as_nanos() as u16)],
+        );
         exchange(mh, server, now)
     };
     let right = client_config().unix_at_zero;
@@ -101,7 +108,10 @@ fn a_clock_that_was_set_is_signed_by() {
     for (n, offset) in [(2, 0), (3, 20)] {
         mh.handle_clock(right - offset);
         let events = update(&mut mh, &mut server, at(1000 * n));
-        assert!(matches!(events[..], [ClientEvent::LocatorsUpdated { .. }]), "{events:?}");
+        assert!(
+            matches!(events[..], [ClientEvent::LocatorsUpdated { .. }]),
+            "{events:?}"
+        );
     }
 }
 
