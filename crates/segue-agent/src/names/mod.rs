@@ -18,6 +18,7 @@
 
 mod cache;
 pub mod config;
+mod counters;
 mod directory;
 mod finding;
 mod message;
@@ -33,6 +34,7 @@ use crate::names::queries::{Plain, Queries};
 use bytes::Bytes;
 use cache::Cache;
 use config::NamesConfig;
+use counters::Counters;
 use directory::Directory;
 use domain::base::iana::Rcode;
 use finding::{Finding, Node, Outcome, Step};
@@ -96,27 +98,6 @@ pub struct Found {
     pub peer: Ipv6Addr,
     /// Where it is, the best first; nothing if nobody knows.
     pub locators: Vec<PreferredLocator>,
-}
-
-/// Questions and what became of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counters {
-    queries: u64,
-    identities: u64,
-    passed: u64,
-    failed: u64,
-    not_from_here: u64,
-    malformed: u64,
-    too_many: u64,
-    repeated: u64,
-    /// Records of ILNP that were not understood, or are no single node's or place's.
-    bad_records: u64,
-    /// Names with an identifier that belongs to another name.
-    taken: u64,
-    /// Names of which no server said whether they are a node's.
-    undecided: u64,
-    look_ups: u64,
-    look_ups_in_vain: u64,
 }
 
 /// Why something is found out.
@@ -456,40 +437,12 @@ impl Names {
     /// Everything counted.
     #[must_use]
     pub fn counters(&self) -> Vec<Count> {
-        let (own, upstream) = (&self.counters, self.upstream.counters());
-        let (updates, refused, client) = self
+        let updates = self
             .publisher
             .as_ref()
             .map(Publisher::counters)
             .unwrap_or_default();
-        vec![
-            ("queries", own.queries),
-            ("answered_with_identity", own.identities),
-            ("answered_as_passed_on", own.passed),
-            ("not_answered", own.failed),
-            ("query_not_from_here", own.not_from_here),
-            ("query_malformed", own.malformed),
-            ("query_too_many", own.too_many),
-            ("query_repeated", own.repeated),
-            ("record_malformed", own.bad_records),
-            ("nid_of_another_name", own.taken),
-            ("node_undecided", own.undecided),
-            ("look_ups", own.look_ups),
-            ("look_ups_in_vain", own.look_ups_in_vain),
-            ("upstream_sent", upstream.sent),
-            ("upstream_sent_over_tcp", upstream.sent_over_tcp),
-            ("upstream_answers", upstream.answers),
-            ("upstream_unanswered", upstream.unanswered),
-            ("upstream_late", upstream.late),
-            ("upstream_wrong_source", upstream.wrong_source),
-            ("upstream_wrong_answer", upstream.wrong_answer),
-            ("upstream_other_letters", upstream.other_letters),
-            ("updates", updates),
-            ("updates_refused", refused),
-            ("updates_superseded", client.superseded),
-            ("update_answer_unexpected", client.unexpected + client.malformed),
-            ("update_answer_not_authentic", client.not_authentic),
-        ]
+        self.counters.list(&self.upstream.counters(), &updates)
     }
 
     /// What the servers have said is given to who asked.

@@ -155,10 +155,12 @@ impl NameService {
     /// What is to be waited for.
     pub fn descriptors(&self) -> impl Iterator<Item = (PollFlags, BorrowedFd<'_>)> {
         let readable = |fd| (PollFlags::POLLIN, fd);
-        let listeners = self
-            .listeners
-            .iter()
-            .flat_map(|(udp, tcp)| [udp.as_fd(), tcp.as_fd()]);
+        // who asks over TCP waits outside while there is no room for him
+        let has_room = self.askers.len() < MOST_ASKERS;
+        let listeners = self.listeners.iter().flat_map(move |(datagrams, streams)| {
+            let streams = has_room.then(|| streams.as_fd());
+            [Some(datagrams.as_fd()), streams].into_iter().flatten()
+        });
         let ports = self.ports.values().map(UdpSocket::as_fd);
         let framed = self.askers.values().chain(self.streams.values());
         let framed = framed.map(|framed| (framed.flags(), framed.stream.as_fd()));
