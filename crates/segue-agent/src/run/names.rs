@@ -15,6 +15,7 @@ use segue_proto::location::{Datagram, PreferredLocator};
 use segue_proto::shim::Count;
 use segue_proto::{Duration, Instant};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -377,19 +378,16 @@ impl NameService {
 
     fn send(&mut self, now: Instant, datagram: &Datagram) {
         let port = datagram.local_port;
-        if !self.ports.contains_key(&port) {
-            #[expect(clippy::disallowed_methods, reason = "a question has a port of its own")]
-            let bound = UdpSocket::bind(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0));
-            match bound.and_then(|socket| socket.set_nonblocking(true).map(|()| socket)) {
-                Ok(socket) => drop(self.ports.insert(port, socket)),
+        let socket = match self.ports.entry(port) {
+            Entry::Occupied(socket) => socket.into_mut(),
+            Entry::Vacant(place) => match socket_at(port) {
+                Ok(socket) => place.insert(socket),
                 Err(_) => return self.names.handle_port_taken(now, port),
-            }
-        }
-        if let Some(socket) = self.ports.get(&port) {
-            // where there is no network now, it is sent again
-            let to = SocketAddrV6::new(datagram.peer, datagram.peer_port, 0, 0);
-            let _ = socket.send_to(&datagram.data, to);
-        }
+            },
+        };
+        // where there is no network now, it is sent again
+        let to = SocketAddrV6::new(datagram.peer, datagram.peer_port, 0, 0);
+        let _ = socket.send_to(&datagram.data, to);
     }
 
     fn say_what_is_published(&mut self) {
@@ -429,6 +427,14 @@ fn in_v6(at: SocketAddr) -> SocketAddrV6 {
         SocketAddr::V4(at) => SocketAddrV6::new(at.ip().to_ipv6_mapped(), at.port(), 0, 0),
         SocketAddr::V6(at) => at,
     }
+}
+
+/// A question has a port of its own.
+fn socket_at(port: u16) -> io::Result<UdpSocket> {
+    #[expect(clippy::disallowed_methods, reason = "servers are asked")]
+    let socket = UdpSocket::bind(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 /// A connection to a server, which will be there in a while.
