@@ -29,7 +29,7 @@ use segue_wire::ilnp::{Locator, Nid};
 use segue_wire::ilnp_udp::LONGER_BY;
 use segue_wire::ilnp::PreferredLocator;
 use segue_wire::raw::ChecksumState;
-use segue_wire::{Packet, Payload};
+use segue_wire::{Packet, ParseError, Payload};
 use std::collections::VecDeque;
 use std::net::Ipv6Addr;
 
@@ -224,12 +224,13 @@ impl Stack {
     pub fn handle_kernel(
         &mut self,
         now: Instant,
-        bytes: &Bytes,
+        bytes: Bytes,
         checksum: ChecksumState,
         segment_size: Option<u16>,
     ) {
         self.counters.from_kernel += 1;
-        let Ok(packet) = Packet::parse_raw(bytes, checksum, segment_size) else {
+        let length = bytes.len();
+        let Ok(packet) = parse(bytes, checksum, segment_size) else {
             self.counters.malformed += 1;
             return;
         };
@@ -239,7 +240,7 @@ impl Stack {
             self.counters.not_from_identity += 1;
             return;
         }
-        let sent = Sent::new(&packet, bytes.len());
+        let sent = Sent::new(&packet, length);
         match self.role.shim_mut() {
             Ok(shim) => {
                 if let Some(transmit) = shim.outbound(now, packet) {
@@ -259,17 +260,17 @@ impl Stack {
         &mut self,
         now: Instant,
         interface: InterfaceId,
-        bytes: &Bytes,
+        bytes: Bytes,
         checksum: ChecksumState,
         segment_size: Option<u16>,
     ) {
         self.counters.received += 1;
         let port = self.carriages.as_ref().map(Carriages::port);
-        if !self.strangers.admit(now, &self.role, port, bytes) {
+        if !self.strangers.admit(now, &self.role, port, &bytes) {
             self.counters.too_many_strangers += 1;
             return;
         }
-        let parsed = Packet::parse_raw(bytes, checksum, segment_size).and_then(|packet| match self.role {
+        let parsed = parse(bytes, checksum, segment_size).and_then(|packet| match self.role {
             Role::MobileNode(_) => understand(packet, ALL),
             _ => Ok(packet),
         });
@@ -546,4 +547,11 @@ impl Stack {
         self.counters.sent += 1;
         self.to_wire.push_back(Transmit { interface, packet });
     }
+}
+
+/// Parses a packet, which has its bytes to itself then: a shim changes checksums in place.
+fn parse(bytes: Bytes, checksum: ChecksumState, segment_size: Option<u16>) -> Result<Packet, ParseError> {
+    let parsed = Packet::parse_raw(&bytes, checksum, segment_size);
+    drop(bytes);
+    parsed
 }

@@ -33,6 +33,7 @@
 #![cfg(target_os = "linux")]
 
 mod addresses;
+mod buffers;
 mod capture;
 mod clock;
 pub mod command_line;
@@ -50,6 +51,7 @@ mod tun;
 mod vnet;
 
 pub use addresses::{AddressChange, AddressWatch, HostAddress};
+pub use buffers::Buffers;
 pub use capture::Capture;
 pub use clock::Clock;
 pub use driver::{Driver, DriverConfig, DriverCounters, DriverError, DriverEvent, Transport};

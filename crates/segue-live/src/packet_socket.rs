@@ -1,12 +1,14 @@
 //! Packet sockets: IPv6 packets of an Ethernet interface as they arrive, before the kernel has done anything with them.
 
+use crate::Buffers;
 use crate::vnet::{MAX_SUPER_PACKET, Offload, VNET_HEADER_LEN};
+use bytes::{Buf as _, Bytes};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc::{
     ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING, PACKET_MR_ALLMULTI, PACKET_VNET_HDR,
-    SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq, setsockopt, sock_filter, sock_fprog,
-    socklen_t,
+    SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq, recv as recv_into, setsockopt, sock_filter,
+    sock_fprog, socklen_t,
 };
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{
@@ -174,6 +176,46 @@ impl PacketSocket {
                 offload: Offload::parse(vnet, ETHERNET_HEADER_LEN as u16),
                 length: packet,
             }));
+        }
+    }
+
+    /// As [`receive`](Self::receive), into one of `buffers`.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    #[allow(unsafe_code, reason = "recv(2) takes a pointer")]
+    pub fn receive_into(&self, buffers: &mut Buffers) -> io::Result<Option<(Offload, Bytes)>> {
+        loop {
+            let received = buffers.receive(|space| {
+                // SAFETY: the kernel writes at most as many bytes as there is space.
+                let length = unsafe {
+                    recv_into(
+                        self.socket.as_raw_fd(),
+                        space.as_mut_ptr().cast(),
+                        space.len(),
+                        MsgFlags::MSG_DONTWAIT.bits(),
+                    )
+                };
+                match Errno::result(length) {
+                    Ok(length) => Ok(Some(length as usize)),
+                    // the interface is down; there is nothing to be had until it is up
+                    Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
+            })?;
+            let Some(mut packet) = received else {
+                return Ok(None);
+            };
+            let Some((vnet, frame)) = packet.split_at_checked(VNET_HEADER_LEN) else {
+                continue;
+            };
+            let (offload, destination) = (Offload::parse(vnet, ETHERNET_HEADER_LEN as u16), mac_at(frame, 0));
+            if frame.len() < ETHERNET_HEADER_LEN || destination != self.mac && destination[0] & 1 == 0 {
+                buffers.give_back(packet.freeze());
+                continue;
+            }
+            packet.advance(VNET_HEADER_LEN + ETHERNET_HEADER_LEN);
+            return Ok(Some((offload, packet.freeze())));
         }
     }
 

@@ -8,11 +8,12 @@
 //! Addresses, routes and MTU are for whoever sets up the namespace (`ip -n NAMESPACE address add ... dev NAME`); the device is
 //! there once [`Tun::open`] has returned, and is gone when it is dropped.
 
-use crate::Namespace;
-use crate::vnet::{MAX_SUPER_PACKET, Offload, VNET_HEADER_LEN};
+use crate::vnet::{Offload, VNET_HEADER_LEN};
+use crate::{Buffers, Namespace};
+use bytes::{Buf as _, Bytes};
 use nix::errno::Errno;
 use nix::libc::{
-    IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, TUNSETIFF, TUNSETOFFLOAD, c_int, c_short, c_ulong, ifreq, ioctl,
+    IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, TUNSETIFF, TUNSETOFFLOAD, c_int, c_short, c_ulong, ifreq, ioctl, read,
 };
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read as _, Write as _};
@@ -76,7 +77,6 @@ impl AsFd for Tun {
 #[derive(Debug)]
 pub struct SuperTun {
     file: File,
-    buffer: Vec<u8>,
 }
 
 impl SuperTun {
@@ -88,22 +88,29 @@ impl SuperTun {
         let context = |error: io::Error| io::Error::new(error.kind(), format!("TUN device {name}: {error}"));
         let file = open_here(name, IFF_VNET_HDR).map_err(context)?;
         leave_to_us(&file).map_err(context)?;
-        Ok(Self {
-            file,
-            buffer: vec![0; VNET_HEADER_LEN + MAX_SUPER_PACKET],
-        })
+        Ok(Self { file })
     }
 
-    /// Receives a packet; `None` if there is none, or the interface is down. Never waits.
+    /// Receives a packet into one of `buffers`; `None` if there is none, or the interface is down. Never waits.
     ///
     /// # Errors
     /// As the kernel has them.
-    pub fn receive(&mut self) -> io::Result<Option<(Offload, &[u8])>> {
-        let Some(length) = receive(&self.file, &mut self.buffer)? else {
-            return Ok(None);
-        };
-        let (header, packet) = self.buffer[..length].split_at(VNET_HEADER_LEN.min(length));
-        Ok(Some((Offload::parse(header, 0), packet)))
+    #[allow(unsafe_code, reason = "read(2) takes a pointer")]
+    pub fn receive(&self, buffers: &mut Buffers) -> io::Result<Option<(Offload, Bytes)>> {
+        let received = buffers.receive(|space| {
+            // SAFETY: the kernel writes at most as many bytes as there is space.
+            let length = unsafe { read(self.file.as_raw_fd(), space.as_mut_ptr().cast(), space.len()) };
+            match Errno::result(length) {
+                Ok(length) => Ok(Some(length as usize)),
+                Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        })?;
+        Ok(received.map(|mut packet| {
+            let offload = Offload::parse(&packet, 0);
+            packet.advance(VNET_HEADER_LEN.min(packet.len()));
+            (offload, packet.freeze())
+        }))
     }
 
     /// Has the kernel receive a packet that is in two parts, its headers and the rest; `false` if it takes none (the interface

@@ -1,12 +1,13 @@
 //! An interface: packets to the agent's addresses there, and packets from them.
 
 use super::next_hops::NextHops;
+use bytes::Bytes;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::BindToDevice;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6, sendto, setsockopt, socket,
 };
-use segue_live::{Frame, Offload, PacketSocket, Select, Takes};
+use segue_live::{Buffers, Offload, PacketSocket, Select, Takes};
 use segue_proto::Instant;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
@@ -54,17 +55,12 @@ impl Port {
         self.refused
     }
 
-    /// Receives a packet; `None` if there is none. Never waits.
+    /// Receives a packet into one of `buffers`; `None` if there is none. Never waits.
     ///
     /// # Errors
     /// As the kernel has them.
-    pub fn receive(&mut self) -> io::Result<Option<Frame>> {
-        self.frames.receive()
-    }
-
-    /// The packet of the frame received last.
-    pub fn packet(&self, frame: &Frame) -> &[u8] {
-        self.frames.packet(frame)
+    pub fn receive(&self, buffers: &mut Buffers) -> io::Result<Option<(Offload, Bytes)>> {
+        self.frames.receive_into(buffers)
     }
 
     /// Sends a packet to its next hop, where that is known; the kernel sends it otherwise. `head` is for its headers.

@@ -2,9 +2,10 @@
 
 use crate::kernel::{Guard, NextHops, Port};
 use anyhow::Context as _;
+use bytes::Bytes;
 use nix::net::if_::if_nametoindex;
 use segue_agent::locators::Held;
-use segue_live::{AddressWatch, CarrierWatch, Frame, HostAddress, Select};
+use segue_live::{AddressWatch, Buffers, CarrierWatch, HostAddress, Offload, Select};
 use segue_proto::contract::Transmit;
 use segue_proto::{Duration, Instant, InterfaceId};
 use std::collections::BTreeMap;
@@ -183,19 +184,15 @@ impl Interfaces {
         if lead_on.contains(&true) { lead_on } else { usable }
     }
 
-    /// Receives a packet by the interface at a place; `None` if there is none. Never waits.
+    /// Receives a packet by the interface at a place into one of `buffers`; `None` if there is none. Never waits.
     ///
     /// # Errors
     /// As the kernel has them.
-    pub fn receive(&mut self, number: usize) -> anyhow::Result<Option<(Frame, &[u8])>> {
-        let slot = &mut self.slots[number];
-        let Some(port) = &mut slot.port else {
-            return Ok(None);
-        };
-        let frame = port
-            .receive()
-            .with_context(|| format!("interface {}", slot.name))?;
-        Ok(frame.map(|frame| (frame, port.packet(&frame))))
+    pub fn receive(&self, number: usize, buffers: &mut Buffers) -> anyhow::Result<Option<(Offload, Bytes)>> {
+        let slot = &self.slots[number];
+        let Some(port) = &slot.port else { return Ok(None) };
+        port.receive(buffers)
+            .with_context(|| format!("interface {}", slot.name))
     }
 
     /// Sends a packet by its interface, if that is there.

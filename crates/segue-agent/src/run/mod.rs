@@ -38,7 +38,7 @@ use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
 use segue_agent::names::Records;
 use segue_agent::stack::Stack;
-use segue_live::{AddressWatch, Clock};
+use segue_live::{AddressWatch, Buffers, Clock};
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::LocalAddress;
 use segue_proto::shim::ShimEvent;
@@ -92,6 +92,8 @@ struct Running {
     device: Device,
     /// Of an ILNPv6 host.
     names: Option<NameService>,
+    /// For packets, on both sides.
+    buffers: Buffers,
     record: Record,
 }
 
@@ -156,6 +158,7 @@ impl Running {
             holdings,
             device,
             names,
+            buffers: Buffers::default(),
             record: Record::new(now, name, machine.device),
         };
         running.refresh(now)?;

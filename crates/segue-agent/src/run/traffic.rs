@@ -5,8 +5,7 @@
 use super::Running;
 use crate::kernel::{Routed, offload_of};
 use anyhow::Context as _;
-use bytes::Bytes;
-use segue_live::{Offload, SuperTun};
+use segue_live::{Buffers, Offload, SuperTun};
 use segue_proto::InterfaceId;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, Payload};
@@ -74,12 +73,12 @@ impl Running {
     /// What the kernel sends to the device.
     pub(super) fn take_from_kernel(&mut self) -> anyhow::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
-            let Some((offload, packet)) = self.device.tun.receive().context("TUN device")? else {
+            let received = self.device.tun.receive(&mut self.buffers);
+            let Some((offload, packet)) = received.context("TUN device")? else {
                 return Ok(());
             };
-            let bytes = Bytes::copy_from_slice(packet);
             self.stack
-                .handle_kernel(self.clock.now(), &bytes, state_of(offload), offload.segment_size);
+                .handle_kernel(self.clock.now(), packet, state_of(offload), offload.segment_size);
             self.drain()?;
         }
         Ok(())
@@ -88,14 +87,14 @@ impl Running {
     /// What is the agent's of what arrives at the interface at a place.
     pub(super) fn take_from_port(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
-            let Some((frame, packet)) = self.interfaces.receive(number)? else {
+            let received = self.interfaces.receive(number, &mut self.buffers)?;
+            let Some((offload, packet)) = received else {
                 return Ok(());
             };
-            let bytes = Bytes::copy_from_slice(packet);
-            let (state, segment_size) = (state_of(frame.offload), frame.offload.segment_size);
+            let (state, segment_size) = (state_of(offload), offload.segment_size);
             let interface = InterfaceId(number as u8);
             self.stack
-                .handle_wire(self.clock.now(), interface, &bytes, state, segment_size);
+                .handle_wire(self.clock.now(), interface, packet, state, segment_size);
             self.drain()?;
         }
         Ok(())
@@ -109,9 +108,11 @@ impl Running {
         }
         while let Some(packet) = self.stack.poll_kernel() {
             self.device.send(&packet).context("TUN device")?;
+            give_back(&mut self.buffers, packet);
         }
         while let Some(transmit) = self.stack.poll_wire() {
             self.interfaces.send(now, &transmit)?;
+            give_back(&mut self.buffers, transmit.packet);
         }
         while let Some(packet) = self.stack.poll_routed() {
             self.device.routed.send(&packet).context("raw socket")?;
@@ -125,6 +126,13 @@ impl Running {
             self.note(now, &event);
         }
         Ok(())
+    }
+}
+
+/// The memory of a packet that is on its way is used again.
+fn give_back(buffers: &mut Buffers, packet: Packet) {
+    if let Payload::Raw(raw) = packet.payload {
+        buffers.give_back(raw.bytes);
     }
 }
 
