@@ -68,7 +68,7 @@ wheel: $(STAMP)/venv  ## Build the wheel into dist/, laid out by a profile of wh
 		$(BIN)/maturin build --release --locked --out dist
 
 # The first comparison is of what `make wheel` ships, the second of what `cargo build --release` makes.
-bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed, how late the lab is at 100 Mbit/s, and the agent's throughput beside wireguard-go and what a flood costs a stream
+bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp, dcsctp and sctp-proto and the analysis of captures beside tshark and tcptrace, where they are installed, how late the lab is at 100 Mbit/s, and the agent's throughput beside wireguard-go and boringtun, its delay and its memory, and what a flood costs a stream
 	cargo build --release --locked --package segue-bench --package segue-live --package segue-lab --package segue-agent
 	profile=$$($(BIN)/python scripts/run_profile.py) && RUSTFLAGS="-Cprofile-use=$$profile" cargo build --release --locked \
 		--package segue-bench --target-dir $(TARGET)/profile/use
@@ -80,6 +80,7 @@ bench: build  ## Measure the simulator beside ns-2 and ns-3, SCTP beside usrsctp
 	$(PYTHON) benches/lab_delay.py $(TARGET)/release/segue-lab
 	$(PYTHON) benches/agent_throughput.py $(TARGET)/release/segue-agent
 	$(PYTHON) benches/agent_flood.py $(TARGET)/release/segue-agent
+	$(PYTHON) benches/agent_cost.py $(TARGET)/release/segue-agent
 
 gaps: system-packages  ## Measure how long handovers interrupt a stream, Segue beside usrsctp (root)
 	cargo build --release --locked --package segue-live

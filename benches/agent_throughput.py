@@ -1,10 +1,10 @@
-"""One TCP stream between two hosts: the agent's ILNPv6 beside plain veth and wireguard-go, in one run.
+"""One TCP stream between two hosts: the agent's ILNPv6 beside plain veth, wireguard-go and boringtun, in one run.
 
     python benches/agent_throughput.py SEGUE_AGENT [--repeat 7] [--seconds 3]
 
 Two network namespaces joined by a veth pair, iperf3 between them, in turn over each; medians. Left out, with the
-reason, without root or iperf3; so is what is not installed (Debian packages wireguard-go, wireguard-tools). Standard
-library only.
+reason, without root or iperf3; so is what is not installed (Debian packages wireguard-go, wireguard-tools; `cargo
+install boringtun-cli`). Standard library only.
 """
 
 from __future__ import annotations
@@ -15,92 +15,41 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ENDS = ("a", "b")
-NAMES = {end: f"sg-bench-{os.getpid()}-{end}" for end in ENDS}
-PLAIN = {"a": "2001:db8:1::7", "b": "2001:db8:1::8"}
-NIDS = {"a": "2aa:0:0:1", "b": "2aa:0:0:2"}
-IDENTITY = "fd53:6567:7565:1:2aa::2"
-TUNNEL = {"a": "fd53:77::1", "b": "fd53:77::2"}
-SETTLED_S = 5.0
+from agent_hosts import ENDS, IDENTITIES, NAMES, PLAIN, SETTLED_S, agents, do, inside, network, running
 
-
-def inside(end: str, *command: str) -> list[str]:
-    """A command in the namespace of an end."""
-    return ["ip", "netns", "exec", NAMES[end], *command]
-
-
-def do(*command: str, text: str | None = None) -> str:
-    """What a command prints."""
-    return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+# The arguments of each, in front of the name of a device; the prefix in its tunnel, and its port.
+TUNNELS = {
+    "wireguard-go": (["-f"], "fd53:77", 51820),
+    "boringtun-cli": (["--foreground", "--disable-drop-privileges"], "fd53:78", 51821),
+}
 
 
 @contextlib.contextmanager
-def network() -> Iterator[None]:
-    """The two hosts."""
-    try:
-        for end in ENDS:
-            do("ip", "netns", "add", NAMES[end])
-        do("ip", "-n", NAMES["a"], "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", NAMES["b"])
-        for end in ENDS:
-            do("ip", "-n", NAMES[end], "link", "set", "lo", "up")
-            do("ip", "-n", NAMES[end], "link", "set", "eth0", "up")
-            do("ip", "-n", NAMES[end], "address", "add", f"{PLAIN[end]}/64", "dev", "eth0", "nodad")
-        yield
-    finally:
-        for end in ENDS:
-            subprocess.run(["ip", "netns", "delete", NAMES[end]], check=False, capture_output=True)
-
-
-@contextlib.contextmanager
-def running(*command: str) -> Iterator[None]:
-    """A program for the length of a with block."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
-        try:
-            yield
-        finally:
-            program.terminate()
-
-
-@contextlib.contextmanager
-def agents(program: str, folder: Path) -> Iterator[None]:
-    """An agent on each host, with the other in its table."""
-    with contextlib.ExitStack() as stack:
-        for end, other in (ENDS, ENDS[::-1]):
-            file = folder / f"{end}.toml"
-            file.write_text(
-                f'[agent]\ninterfaces = ["eth0"]\nsocket = "{folder}/{end}.sock"\n[ilnp]\nnid = "{NIDS[end]}"\n'
-                f'[[ilnp.peers]]\nnid = "{NIDS[other]}"\nlocators = ["2001:db8:1:0"]\n'
-            )
-            stack.enter_context(running(*inside(end, program, "run", str(file))))
-        time.sleep(SETTLED_S)
-        yield
-
-
-@contextlib.contextmanager
-def wireguard(folder: Path) -> Iterator[None]:
-    """A tunnel by wireguard-go."""
+def wireguard(program: str, folder: Path) -> Iterator[str]:
+    """A tunnel by one of these; gives the address of its other end."""
+    arguments, prefix, port = TUNNELS[program]
+    addresses = dict(zip(ENDS, (f"{prefix}::1", f"{prefix}::2"), strict=True))
     keys = {end: do("wg", "genkey").strip() for end in ENDS}
     public = {end: do("wg", "pubkey", text=keys[end]).strip() for end in ENDS}
     with contextlib.ExitStack() as stack:
         for end, other in (ENDS, ENDS[::-1]):
-            device = f"sgb{os.getpid()}{end}"
-            stack.enter_context(running(*inside(end, "wireguard-go", "-f", device)))
+            device = f"{program[0]}{os.getpid()}{end}"
+            stack.enter_context(running(*inside(end, program, *arguments, device)))
             time.sleep(1)
             key = folder / f"key-{end}"
             key.write_text(keys[end])
-            peer = ["peer", public[other], "allowed-ips", "::/0", "endpoint", f"[{PLAIN[other]}]:51820"]
-            do(*inside(end, "wg", "set", device, "listen-port", "51820", "private-key", str(key), *peer))
+            peer = ["peer", public[other], "allowed-ips", "::/0", "endpoint", f"[{PLAIN[other]}]:{port}"]
+            do(*inside(end, "wg", "set", device, "listen-port", str(port), "private-key", str(key), *peer))
             do("ip", "-n", NAMES[end], "link", "set", device, "mtu", "1420", "up")
-            do("ip", "-n", NAMES[end], "address", "add", f"{TUNNEL[end]}/64", "dev", device, "nodad")
+            do("ip", "-n", NAMES[end], "address", "add", f"{addresses[end]}/64", "dev", device, "nodad")
         time.sleep(SETTLED_S)
-        yield
+        yield addresses["b"]
 
 
 def measure(to: str, seconds: int) -> float:
@@ -119,13 +68,13 @@ def main() -> int:
     if os.geteuid() != 0 or shutil.which("iperf3") is None:
         print("the agent's throughput: left out: it needs root and iperf3 (Debian package iperf3)")
         return 0
-    ways = {"plain veth": PLAIN["b"], "segue-agent, ILNPv6": IDENTITY}
+    ways = {"plain veth": PLAIN["b"], "segue-agent, ILNPv6": IDENTITIES["b"]}
     with tempfile.TemporaryDirectory(prefix="segue-bench-") as made, network(), contextlib.ExitStack() as stack:
         folder = Path(made)
         stack.enter_context(agents(str(Path(options.agent).resolve()), folder))
-        if shutil.which("wireguard-go") and shutil.which("wg"):
-            stack.enter_context(wireguard(folder))
-            ways["wireguard-go"] = TUNNEL["b"]
+        for tunnel in TUNNELS:
+            if shutil.which(tunnel) and shutil.which("wg"):
+                ways[tunnel] = stack.enter_context(wireguard(tunnel, folder))
         stack.enter_context(running(*inside("b", "iperf3", "-s")))
         time.sleep(1)
         rates: dict[str, list[float]] = {way: [] for way in ways}

@@ -118,8 +118,8 @@ class Runner:
                 self.endured.dead.append(f"handover {number}: a lost carrier was not left")
             return
         movers = self.agents.values() if number % 10 in (3, 6) else [self.agents["mobile"]]
-        if not all([self.ask(one, interface) for one in movers]):
-            self.endured.late += 1
+        asked = [self.ask(one, interface) for one in movers]
+        self.endured.late += not all(asked)
 
     def ask(self, agent: Agent, interface: str) -> bool:
         """Ask for a handover until it can be; whether that was at once."""

@@ -87,11 +87,14 @@ impl Control {
         })
     }
 
-    /// What is to be waited for.
-    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.listener.as_fd()]
-            .into_iter()
-            .chain(self.connections.iter().map(|c| c.stream.as_fd()))
+    /// Where connections come in.
+    pub fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// What else is to be waited for: of those who are connected now.
+    pub fn connections(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.connections.iter().map(|c| c.stream.as_fd())
     }
 
     /// When the patience with somebody ends.

@@ -27,7 +27,7 @@ impl Buffers {
         unsafe_code,
         reason = "the kernel writes to memory that nobody has written to yet"
     )]
-    pub(crate) fn receive(
+    pub fn receive(
         &mut self,
         read: impl FnOnce(&mut [MaybeUninit<u8>]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<BytesMut>> {

@@ -198,8 +198,9 @@ impl PacketSocket {
                 };
                 match Errno::result(length) {
                     Ok(length) => Ok(Some(length as usize)),
-                    // the interface is down; there is nothing to be had until it is up
-                    Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => Ok(None),
+                    // the interface is down, and there is nothing to be had until it is up; or this was a super-packet of
+                    // a kind that the header has no word for, and is gone
+                    Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN | Errno::EINVAL) => Ok(None),
                     Err(error) => Err(error.into()),
                 }
             })?;

@@ -73,7 +73,7 @@ impl AsFd for Tun {
     }
 }
 
-/// A TUN device whose packets may be super-packets of TCP, and may have checksums that are to be finished.
+/// A TUN device whose packets may be super-packets of TCP, or of UDP where the kernel has that (Linux 6.2), and may have checksums that are to be finished.
 #[derive(Debug)]
 pub struct SuperTun {
     file: File,
@@ -193,13 +193,16 @@ fn attach(file: &File, name: &str, flags: c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Checksums and the segmentation of TCP over IPv6 are no longer the kernel's business.
+/// Checksums and the segmentation of TCP and UDP over IPv6 are no longer the kernel's business.
 #[allow(unsafe_code, reason = "TUNSETOFFLOAD takes a number")]
 fn leave_to_us(file: &File) -> io::Result<()> {
     const TUN_F_CSUM: c_ulong = 0x01;
     const TUN_F_TSO6: c_ulong = 0x04;
+    // UDP's are only to be had for both versions of IP
+    const TUN_F_USO: c_ulong = 0x20 | 0x40;
+    let tcp = TUN_F_CSUM | TUN_F_TSO6;
     // SAFETY: the descriptor is open, and the kernel takes a number.
-    let result = unsafe { ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, TUN_F_CSUM | TUN_F_TSO6) };
-    Errno::result(result)?;
+    let set = |offloads: c_ulong| unsafe { ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, offloads) };
+    Errno::result(set(tcp | TUN_F_USO)).or_else(|_| Errno::result(set(tcp)))?;
     Ok(())
 }

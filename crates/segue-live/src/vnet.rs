@@ -7,17 +7,22 @@ pub struct Offload {
     /// The transport's checksum is only the sum of the pseudo-header: the header begins at the first number of bytes into the
     /// packet, its checksum field at the second number of bytes into the header.
     pub partial_checksum: Option<(u16, u16)>,
-    /// Bytes of data in each segment, if this is a super-packet of TCP.
+    /// Bytes of data in each segment, if this is a super-packet.
     pub segment_size: Option<u16>,
+    /// It is one of UDP, whose segments are datagrams, and not of TCP.
+    pub datagrams: bool,
 }
 
 /// `struct virtio_net_hdr`: flags, gso_type, hdr_len, gso_size, csum_start, csum_offset, the last four of 16 bits.
 pub(crate) const VNET_HEADER_LEN: usize = 10;
-/// Longest super-packet of TCP without jumbograms.
+/// Longest super-packet without jumbograms.
 pub(crate) const MAX_SUPER_PACKET: usize = 65_536;
 
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
+/// Beside the type.
+const GSO_ECN: u8 = 0x80;
 
 impl Offload {
     /// What a header says, of a packet behind `link_header` bytes of the link's.
@@ -26,12 +31,14 @@ impl Offload {
             let bytes = header.get(at..).and_then(|b| b.first_chunk());
             u16::from_ne_bytes(bytes.copied().unwrap_or_default())
         };
-        let flag = |at: usize, bit: u8| header.get(at).is_some_and(|b| b & bit != 0);
+        let byte = |at: usize| header.get(at).copied().unwrap_or_default();
+        let kind = byte(1) & !GSO_ECN;
         // the start of the transport's header counts from the frame
         let start = half(6).saturating_sub(link_header);
         Self {
-            partial_checksum: flag(0, NEEDS_CSUM).then(|| (start, half(8))),
-            segment_size: flag(1, GSO_TCPV6).then(|| half(4)),
+            partial_checksum: (byte(0) & NEEDS_CSUM != 0).then(|| (start, half(8))),
+            segment_size: matches!(kind, GSO_TCPV6 | GSO_UDP_L4).then(|| half(4)),
+            datagrams: kind == GSO_UDP_L4,
         }
     }
 
@@ -49,7 +56,11 @@ impl Offload {
         } else {
             0
         };
-        header[1] = if self.segment_size.is_some() { GSO_TCPV6 } else { 0 };
+        header[1] = match (self.segment_size, self.datagrams) {
+            (None, _) => 0,
+            (Some(_), false) => GSO_TCPV6,
+            (Some(_), true) => GSO_UDP_L4,
+        };
         header
     }
 }
@@ -67,9 +78,22 @@ mod tests {
         let expected = Offload {
             partial_checksum: Some((40, 16)),
             segment_size: Some(1428),
+            datagrams: false,
         };
         assert_eq!(Offload::parse(&header, 14), expected);
         assert_eq!(expected.emit(14)[..], header);
+        header[1] = GSO_UDP_L4;
+        let datagrams = Offload {
+            datagrams: true,
+            ..expected
+        };
+        assert_eq!(Offload::parse(&header, 14), datagrams);
+        assert_eq!(datagrams.emit(14)[..], header);
+        // the bit beside the type is another's business, and what no kernel sends for IPv6 is whole
+        header[1] = GSO_TCPV6 | GSO_ECN;
+        assert_eq!(Offload::parse(&header, 14), expected);
+        header[1] = 1;
+        assert_eq!(Offload::parse(&header, 14).segment_size, None);
         assert_eq!(Offload::parse(&[0; VNET_HEADER_LEN], 14), Offload::default());
         assert_eq!(Offload::default().emit(14), [0; VNET_HEADER_LEN]);
         // a header that is cut off says nothing

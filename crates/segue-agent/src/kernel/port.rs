@@ -166,6 +166,9 @@ fn give_to_kernel(socket: &OwnedFd, packet: &Packet) -> io::Result<bool> {
     Ok(all)
 }
 
+/// Protocol number.
+const UDP: u8 = 17;
+
 /// What the kernel is to know of a packet whose transport begins at `start`.
 pub(crate) fn offload_of(packet: &Packet, start: u16) -> Offload {
     let Payload::Raw(raw) = &packet.payload else {
@@ -177,6 +180,7 @@ pub(crate) fn offload_of(packet: &Packet, start: u16) -> Offload {
     Offload {
         partial_checksum: partial.map(|offset| (start, offset as u16)),
         segment_size: raw.segment_size,
+        datagrams: raw.next_header == UDP,
     }
 }
 

@@ -208,18 +208,19 @@ impl Interfaces {
             .with_context(|| format!("interface {name}"))
     }
 
-    /// What there is to wait for.
-    pub fn descriptors(&self) -> impl Iterator<Item = (Readable, BorrowedFd<'_>)> {
-        let ports = self.slots.iter().enumerate();
-        let ports =
-            ports.filter_map(|(number, slot)| Some((Readable::Port(number), slot.port.as_ref()?.as_fd())));
+    /// What says that something has changed, for as long as these are used.
+    pub fn changes(&self) -> [(Readable, BorrowedFd<'_>); 3] {
         [
             (Readable::Network, self.addresses.as_fd()),
             (Readable::Network, self.carriers.as_fd()),
             (Readable::Neighbors, self.hops.as_fd()),
         ]
-        .into_iter()
-        .chain(ports)
+    }
+
+    /// Where packets come in now.
+    pub fn ports(&self) -> impl Iterator<Item = (Readable, BorrowedFd<'_>)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(number, slot)| Some((Readable::Port(number), slot.port.as_ref()?.as_fd())))
     }
 
     /// When [`take_changes`](Self::take_changes) must be called next, whatever is heard.

@@ -14,6 +14,7 @@ mod holdings;
 mod interfaces;
 mod names;
 mod record;
+mod seldom;
 mod traffic;
 
 use crate::control::{Control, Request, Response};
@@ -43,6 +44,8 @@ use segue_proto::address::AddressEvent;
 use segue_proto::contract::LocalAddress;
 use segue_proto::shim::ShimEvent;
 use segue_proto::{Instant, InterfaceId};
+use seldom::Seldom;
+use smallvec::SmallVec;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
@@ -100,13 +103,22 @@ struct Running {
 /// What there is to wait for, and what can be read of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// Read by whom it belongs to, every turn.
-    Anything,
+    Signals,
+    /// Only wakes the loop.
+    Alarm,
+    Control,
     Device,
     Interfaces(Readable),
     /// With what is waited for.
     Names(PollFlags),
+    /// One of those that are [`Seldom`].
+    Seldom,
 }
+
+/// So many are waited for without a word of memory.
+const FEW: usize = 24;
+
+type Sources = SmallVec<[Source; FEW]>;
 
 impl Running {
     fn begin(config: Config) -> anyhow::Result<Self> {
@@ -174,11 +186,19 @@ impl Running {
 
     /// Until a signal comes.
     fn carry(mut self, mut control: Control, signals: &SignalFd) -> anyhow::Result<u8> {
+        let changes = self.interfaces.changes().into_iter();
+        let fixed = [
+            (Source::Signals, signals.as_fd()),
+            (Source::Alarm, self.holdings.alarm()),
+            (Source::Control, control.listener()),
+        ];
+        let all = changes.map(|(readable, fd)| (Source::Interfaces(readable), fd));
+        let seldom = Seldom::new(all.chain(fixed))?;
         loop {
             self.drain()?;
             let now = self.clock.now();
-            let ready = self.wait(now, &control, signals)?;
-            if signals.read_signal()?.is_some() {
+            let ready = self.wait(now, &control, &seldom)?;
+            if ready.contains(&Source::Signals) && signals.read_signal()?.is_some() {
                 self.end();
                 return Ok(0);
             }
@@ -216,12 +236,15 @@ impl Running {
                     self.take_from_port(*number)?;
                 }
             }
-            control.turn(now, |request| self.respond(now, &request));
+            // one that has connections may be able to write
+            if ready.contains(&Source::Control) || control.poll_timeout().is_some() {
+                control.turn(now, |request| self.respond(now, &request));
+            }
         }
     }
 
     /// Waits until something can be read or is due, and says what can be read.
-    fn wait(&self, now: Instant, control: &Control, signals: &SignalFd) -> anyhow::Result<Vec<Source>> {
+    fn wait(&self, now: Instant, control: &Control, seldom: &Seldom) -> anyhow::Result<Sources> {
         let deadlines = [
             self.stack.poll_timeout(),
             self.moves.poll_timeout(),
@@ -233,18 +256,17 @@ impl Running {
         let timeout = deadlines.into_iter().flatten().min().map(|at| at.since(now));
         let timeout = timeout.map(|t| TimeSpec::from_duration(std::time::Duration::from_nanos(t.as_nanos())));
         let fixed = [
-            (Source::Anything, signals.as_fd()),
-            (Source::Anything, self.holdings.alarm()),
             (Source::Device, self.device.as_fd()),
+            (Source::Seldom, seldom.as_fd()),
         ];
-        let interfaces = self.interfaces.descriptors();
+        let ports = self.interfaces.ports();
         let names = self.names.iter().flat_map(NameService::descriptors);
         let all = fixed
             .into_iter()
-            .chain(interfaces.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
+            .chain(ports.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
             .chain(names.map(|(flags, fd)| (Source::Names(flags), fd)))
-            .chain(control.descriptors().map(|fd| (Source::Anything, fd)));
-        let (sources, mut fds): (Vec<Source>, Vec<PollFd<'_>>) = all
+            .chain(control.connections().map(|fd| (Source::Control, fd)));
+        let (sources, mut fds): (Sources, SmallVec<[PollFd<'_>; FEW]>) = all
             .map(|(source, fd): (Source, BorrowedFd<'_>)| match source {
                 Source::Names(flags) => (source, PollFd::new(fd, flags)),
                 _ => (source, PollFd::new(fd, PollFlags::POLLIN)),
@@ -256,7 +278,11 @@ impl Running {
         }
         let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|r| !r.is_empty());
         let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd));
-        Ok(ready.map(|(source, _)| source).collect())
+        let mut ready: Sources = ready.map(|(source, _)| source).collect();
+        if ready.contains(&Source::Seldom) {
+            seldom.add_ready(&mut ready).context("waiting for changes")?;
+        }
+        Ok(ready)
     }
 
     /// Interfaces and addresses have changed: what that means to the locators, and which interface is used now.
