@@ -80,6 +80,13 @@ def wait_until(there: Callable[[], object], what: str, *, within: float = SOON) 
         time.sleep(0.05)
 
 
+def reaches(host: Namespace, to: str) -> bool:
+    """Whether packets go to an address and back: nobody listens there, and that is said."""
+    tries = f"import socket; socket.create_connection(({to!r}, 9), 1)"
+    done = subprocess.run(host.command(sys.executable, "-c", tries), check=False, capture_output=True, text=True)
+    return "ConnectionRefusedError" in done.stderr
+
+
 @dataclass
 class Agent:
     """An agent that runs."""

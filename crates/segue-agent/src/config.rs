@@ -1,13 +1,14 @@
 //! The agent's file.
 
 use crate::names::config::NamesConfig;
+use crate::networks::NetworkConfig;
 use segue_proto::Duration;
 use segue_proto::ilnp::{Config as Ilnp, Identifiers, Trigger};
 use segue_proto::location::parse_name;
 use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use segue_wire::ilnp::Nid;
 use serde::{Deserialize, Deserializer, de};
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// What a file says: what concerns the machine, and what the agent is there.
@@ -19,6 +20,8 @@ pub struct Config {
     pub role: RoleConfig,
     /// `[names]`: resolver, directory, and what is published of an ILNPv6 host.
     pub names: Option<Box<NamesConfig>>,
+    /// What is known of networks: `[[network]]`, in the order of the file.
+    pub networks: Vec<NetworkConfig>,
 }
 
 /// What the agent is: a table of the file for each. The keys are those of scenarios, without what the agent does by itself.
@@ -48,6 +51,8 @@ struct Whole {
     home_agent: Option<Box<HomeAgentConfig>>,
     correspondent: Option<Box<CorrespondentConfig>>,
     names: Option<Box<NamesConfig>>,
+    #[serde(default)]
+    network: Vec<NetworkConfig>,
 }
 
 /// Destinations that are reached from the home address: a prefix, as `"2001:db8::/32"`.
@@ -57,6 +62,15 @@ pub struct Prefix {
     pub address: Ipv6Addr,
     /// Its bits.
     pub length: u8,
+}
+
+impl Prefix {
+    /// Whether an address has it.
+    #[must_use]
+    pub fn contains(&self, address: Ipv6Addr) -> bool {
+        let differing = self.address.to_bits() ^ address.to_bits();
+        differing.leading_zeros() >= u32::from(self.length)
+    }
 }
 
 impl<'de> Deserialize<'de> for Prefix {
@@ -94,6 +108,10 @@ pub struct Machine {
     /// Whether the agent confines itself to the system calls that it needs, once it is set up.
     #[serde(default = "seccomp")]
     pub seccomp: bool,
+    /// Where numbers for Prometheus are served: an address and port of this machine's loopback, as `"[::1]:9477"`, or the path of
+    /// a socket. Nowhere if there is none.
+    #[serde(default)]
+    pub metrics: Option<MetricsAt>,
     /// For how long a better interface must have been usable before it is moved to.
     #[serde(default = "hold_down")]
     pub hold_down: Duration,
@@ -108,6 +126,30 @@ pub struct Machine {
     /// there is none.
     #[serde(default)]
     pub destinations: Option<Vec<Prefix>>,
+}
+
+/// Where numbers are served, to this machine alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MetricsAt {
+    /// An address of the loopback, and a port.
+    Loopback(SocketAddr),
+    /// A socket of the file system.
+    Path(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for MetricsAt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.starts_with('/') {
+            return Ok(Self::Path(text.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(at) if at.ip().is_loopback() && at.port() != 0 => Ok(Self::Loopback(at)),
+            _ => Err(de::Error::custom(format!(
+                "`{text}`: expected a loopback address and port such as \"[::1]:9477\", or the path of a socket"
+            ))),
+        }
+    }
 }
 
 fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nid>, D::Error> {
@@ -162,6 +204,7 @@ impl Config {
             agent: whole.agent,
             role,
             names: whole.names,
+            networks: whole.network,
         };
         config.check()?;
         Ok(config)
@@ -205,6 +248,12 @@ impl Config {
                     "agent.interfaces: {name} is there twice: expected each once"
                 ));
             }
+        }
+        for (number, network) in self.networks.iter().enumerate() {
+            let place = number + 1;
+            network
+                .check(interfaces)
+                .map_err(|message| format!("network {place}, {message}"))?;
         }
         let moves = matches!(self.role, RoleConfig::MobileNode(_));
         let of_mobile_node = [
@@ -531,6 +580,31 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_served_to_this_machine_alone() {
+        let with = |at: &str| {
+            let text = LEAST.replace("[ilnp]", &format!("metrics = \"{at}\"\n[ilnp]"));
+            Config::parse(&text).map(|config| config.agent.metrics)
+        };
+        let address = MetricsAt::Loopback("[::1]:9477".parse().unwrap());
+        assert_eq!(with("[::1]:9477"), Ok(Some(address)));
+        assert_eq!(
+            with("/run/x.sock"),
+            Ok(Some(MetricsAt::Path("/run/x.sock".into())))
+        );
+        for wrong in [
+            "[::]:9477",
+            "192.0.2.1:9477",
+            "[::1]:0",
+            "9477",
+            "localhost:9477",
+            "",
+        ] {
+            let said = with(wrong).unwrap_err();
+            assert!(said.contains("expected a loopback address and port"), "{said}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let said = |text: &str| Config::parse(text).unwrap_err();
         let with = |from: &str, to: &str| said(&LEAST.replace(from, to));
@@ -545,6 +619,12 @@ mod tests {
         let more = |line: &str| said(&format!("{LEAST}{line}\n"));
         assert!(more("identifiers = \"ephemeral\"").starts_with("ilnp.identifiers: expected \"stable\""));
         assert!(more("trigger = \"lost\"").starts_with("ilnp.trigger: expected none"));
+        let network =
+            more("[[network]]\ninterface = \"eth0\"\n[[network]]\ninterface = \"eth0\"\nwindow = 1");
+        assert!(
+            network.starts_with("network 2, window: expected bytes"),
+            "{network}"
+        );
         assert!(more("handoff = \"soon\"").starts_with("line 5: unknown variant `soon`"));
     }
 }

@@ -4,6 +4,7 @@
 //! to use it changes its group. A request has 4 KiB and two seconds, and there are eight at a time.
 
 use crate::status::Status;
+use crate::trace::TraceRequest;
 use anyhow::{Context as _, anyhow, bail};
 use nix::sys::stat::{Mode, umask};
 use segue_proto::{Duration, Instant};
@@ -24,7 +25,11 @@ const MOST_CONNECTIONS: usize = 8;
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub(crate) enum Request {
     Status,
-    Handover { interface: String },
+    Handover {
+        interface: String,
+    },
+    /// Packets, behind the answer: see [`crate::trace`].
+    Trace(TraceRequest),
 }
 
 /// What comes back.
@@ -35,6 +40,10 @@ pub(crate) enum Response {
     /// Whether that changes anything.
     Handover {
         changed: bool,
+    },
+    /// The interfaces that packets come from, behind this line.
+    Trace {
+        interfaces: Vec<String>,
     },
     Error(String),
 }
@@ -102,8 +111,13 @@ impl Control {
         self.connections.iter().map(|c| c.until).min()
     }
 
-    /// Reads and answers as far as that can be done without waiting.
-    pub fn turn(&mut self, now: Instant, mut answer: impl FnMut(Request) -> Response) {
+    /// Reads and answers as far as that can be done without waiting. Who is answered by packets is handed over, with what he asked
+    /// for.
+    pub fn turn(
+        &mut self,
+        now: Instant,
+        mut answer: impl FnMut(Request) -> Response,
+    ) -> Vec<(UnixStream, TraceRequest)> {
         while self.connections.len() < MOST_CONNECTIONS {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
@@ -117,9 +131,24 @@ impl Control {
                 });
             }
         }
-        self.connections
-            .retain_mut(|c| now < c.until && c.turn(&mut answer));
+        let mut readers = Vec::new();
+        let connections = std::mem::take(&mut self.connections);
+        for mut connection in connections.into_iter().filter(|c| now < c.until) {
+            match connection.turn(&mut answer) {
+                Turn::Waits => self.connections.push(connection),
+                Turn::Done => {}
+                Turn::Reads(request) => readers.push((connection.stream, request)),
+            }
+        }
+        readers
     }
+}
+
+/// What has become of a connection.
+enum Turn {
+    Waits,
+    Done,
+    Reads(TraceRequest),
 }
 
 impl Drop for Control {
@@ -130,55 +159,58 @@ impl Drop for Control {
 }
 
 impl Connection {
-    /// Whether there is more to do.
-    fn turn(&mut self, answer: impl FnOnce(Request) -> Response) -> bool {
+    fn turn(&mut self, answer: impl FnOnce(Request) -> Response) -> Turn {
         if self.response.is_none() {
             let mut piece = [0; 1024];
             loop {
                 match self.stream.read(&mut piece) {
-                    Ok(0) => return false,
+                    Ok(0) => return Turn::Done,
                     Ok(length) => self.request.extend_from_slice(&piece[..length]),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(_) => return false,
+                    Err(_) => return Turn::Done,
                 }
                 if self.request.len() > LONGEST_REQUEST {
-                    return false;
+                    return Turn::Done;
                 }
             }
             let Some(end) = self.request.iter().position(|byte| *byte == b'\n') else {
-                return true;
+                return Turn::Waits;
             };
-            self.response = Some(respond(&self.request[..end], answer));
+            self.response = Some(match understand(&self.request[..end]) {
+                Ok(Request::Trace(request)) => return Turn::Reads(request),
+                Ok(request) => line_of(answer(request)),
+                Err(message) => line_of(Response::Error(message)),
+            });
         }
         let Some(response) = &mut self.response else {
-            return true;
+            return Turn::Waits;
         };
         loop {
             match self.stream.write(response) {
                 Ok(written) => {
                     response.drain(..written);
                     if response.is_empty() {
-                        return false;
+                        return Turn::Done;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-                Err(_) => return false,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Turn::Waits,
+                Err(_) => return Turn::Done,
             }
         }
     }
 }
 
-fn respond(line: &[u8], answer: impl FnOnce(Request) -> Response) -> Vec<u8> {
-    let what = match serde_json::from_slice::<serde_json::Value>(line) {
-        Ok(value) if value.get("version").and_then(serde_json::Value::as_u64) != Some(VERSION.into()) => {
-            Response::Error(format!("version: expected {VERSION}"))
-        }
-        Ok(value) => match serde_json::from_value::<Request>(value) {
-            Ok(request) => answer(request),
-            Err(error) => Response::Error(format!("command: {error}")),
-        },
-        Err(_) => Response::Error("expected a line of JSON".to_owned()),
-    };
+fn understand(line: &[u8]) -> Result<Request, String> {
+    let value: serde_json::Value =
+        serde_json::from_slice(line).map_err(|_| "expected a line of JSON".to_owned())?;
+    if value.get("version").and_then(serde_json::Value::as_u64) != Some(VERSION.into()) {
+        return Err(format!("version: expected {VERSION}"));
+    }
+    serde_json::from_value(value).map_err(|error| format!("command: {error}"))
+}
+
+/// An answer, as it is sent.
+pub(crate) fn line_of(what: Response) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Versioned {
         version: VERSION,
         what,
@@ -217,12 +249,24 @@ pub(crate) fn ask_for(socket: &Path, interface: &str) -> anyhow::Result<u8> {
 }
 
 fn ask(socket: &Path, request: Request) -> anyhow::Result<Response> {
+    let (response, _) = open(socket, request, std::time::Duration::from_secs(5))?;
+    Ok(response)
+}
+
+/// Asks, and has the answer and what comes behind it, for which it waits no longer than `patience` at a time.
+///
+/// # Errors
+/// One line, if no agent answers or it refuses.
+pub(crate) fn open(
+    socket: &Path,
+    request: Request,
+    patience: std::time::Duration,
+) -> anyhow::Result<(Response, BufReader<UnixStream>)> {
     let shown = socket.display();
     let mut stream = UnixStream::connect(socket)
         .with_context(|| format!("{shown}: no agent answers there: expected one that runs"))?;
-    let patience = Some(std::time::Duration::from_secs(5));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     let mut line = serde_json::to_vec(&Versioned {
         version: VERSION,
         what: request,
@@ -230,14 +274,13 @@ fn ask(socket: &Path, request: Request) -> anyhow::Result<Response> {
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = String::new();
-    BufReader::new(stream)
-        .read_line(&mut answer)
-        .with_context(|| shown.to_string())?;
+    let mut stream = BufReader::new(stream);
+    stream.read_line(&mut answer).with_context(|| shown.to_string())?;
     let answer: Versioned<Response> = serde_json::from_str(&answer)
         .with_context(|| format!("{shown}: an answer that this version does not know"))?;
     match answer.what {
         Response::Error(message) => Err(anyhow!("{message}")),
-        response => Ok(response),
+        response => Ok((response, stream)),
     }
 }
 
@@ -246,11 +289,12 @@ mod tests {
     use super::*;
 
     fn said(line: &str) -> serde_json::Value {
-        let answer = respond(line.as_bytes(), |request| match request {
-            Request::Handover { .. } => Response::Handover { changed: true },
-            Request::Status => Response::Error("none here".to_owned()),
-        });
-        serde_json::from_slice(&answer).unwrap()
+        let response = match understand(line.as_bytes()) {
+            Ok(Request::Handover { .. }) => Response::Handover { changed: true },
+            Ok(_) => Response::Error("none here".to_owned()),
+            Err(message) => Response::Error(message),
+        };
+        serde_json::from_slice(&line_of(response)).unwrap()
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!   Locators    which addresses the agent has beside the kernel's own, and which of them can be used
 //!   Moves       which interface is used, and when that changes
 //!   Names       a resolver for applications, a directory for the shim, and what is published of this host
+//!   Networks    what the file says of the network that it leads to
 //!   ------------------------------------------------------------------------------------
 //!   interfaces  packets to the agent's addresses alone; all else is the kernel's
 //! ```
@@ -19,6 +20,7 @@ pub mod fixed;
 pub mod locators;
 pub mod moves;
 pub mod names;
+pub mod networks;
 mod packets;
 pub mod paths;
 pub mod stack;

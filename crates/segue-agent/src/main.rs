@@ -12,6 +12,10 @@ mod file;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod man;
+#[cfg(target_os = "linux")]
+mod metrics;
+#[cfg(target_os = "linux")]
 mod options;
 #[cfg(target_os = "linux")]
 mod privileges;
@@ -23,6 +27,10 @@ mod run;
 mod seccomp;
 #[cfg(target_os = "linux")]
 mod status;
+#[cfg(target_os = "linux")]
+mod trace;
+#[cfg(target_os = "linux")]
+mod trace_file;
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -40,7 +48,16 @@ fn main() -> std::process::ExitCode {
             Command::Run(file) => run::run(&file.file),
             Command::Status(status) => control::show_status(&status.agent.socket, status.json),
             Command::Handover(handover) => control::ask_for(&handover.agent.socket, &handover.interface),
+            Command::Trace(trace) => {
+                let request = trace::TraceRequest {
+                    seconds: trace.seconds,
+                    packets: trace.packets,
+                    snap: trace.snap,
+                };
+                trace_file::trace(&trace.agent.socket, &trace.file, request)
+            }
             Command::Doctor => doctor::look(),
+            Command::Man => man::show(),
         },
         |_| 2,
     )

@@ -2,7 +2,7 @@
 //!
 //! The first of the list is used where there is a choice: make before break. A better one is moved to once it has been usable
 //! for a while, so that a network at the edge of its reach does not draw the host to and fro; one that is lost is left at
-//! once. Who asks for an interface by hand has it until it is lost.
+//! once. A network that costs is used only where no other can be. Who asks for an interface by hand has it until it is lost.
 
 use segue_proto::{Duration, Instant};
 
@@ -13,6 +13,8 @@ struct Port {
     usable_since: Option<Instant>,
     /// Nothing got through its network, and it is not moved to until then while there is another.
     silent_until: Option<Instant>,
+    /// Its network costs.
+    metered: bool,
 }
 
 /// A network through which nothing got is not moved to for so long.
@@ -69,6 +71,13 @@ impl Moves {
         self.decide(now)
     }
 
+    /// Which networks cost: these are used only where no other can be. It counts from the next decision on.
+    pub fn note_metered(&mut self, metered: &[bool]) {
+        for (port, metered) in self.ports.iter_mut().zip(metered) {
+            port.metered = *metered;
+        }
+    }
+
     /// Works off the timer. The interface to be used from now on, if that changes.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<usize> {
         self.decide(now)
@@ -100,8 +109,20 @@ impl Moves {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let in_use = self.in_use.filter(|_| !self.asked)?;
-        let better = self.ports.iter().take(in_use);
-        better.filter_map(|port| port.held_from(self.hold_down)).min()
+        let better = self.ports_in_order().take_while(|port| *port != in_use);
+        better
+            .filter_map(|port| self.ports[port].held_from(self.hold_down))
+            .min()
+    }
+
+    /// The best one first: what costs comes last, else the list decides.
+    fn ports_in_order(&self) -> impl Iterator<Item = usize> {
+        let those = |metered: bool| {
+            let all = self.ports.iter().enumerate();
+            all.filter(move |(_, port)| port.metered == metered)
+                .map(|(number, _)| number)
+        };
+        those(false).chain(those(true))
     }
 
     fn is_usable(&self, port: usize) -> bool {
@@ -115,11 +136,14 @@ impl Moves {
         let first = |silent: bool| {
             let is_silent = |port: &Port| port.silent_until.is_some_and(|until| until > now);
             let usable = |port: &Port| port.usable_since.is_some() && (silent || !is_silent(port));
-            self.ports.iter().position(usable)
+            self.ports_in_order().find(|port| usable(&self.ports[*port]))
         };
         let chosen = match before {
             Some(port) if self.asked => Some(port),
-            Some(port) => self.ports[..port].iter().position(held).or(Some(port)),
+            Some(port) => {
+                let mut better = self.ports_in_order().take_while(|better| *better != port);
+                better.find(|better| held(&self.ports[*better])).or(Some(port))
+            }
             // there is nothing to hold on to
             None => first(false).or_else(|| first(true)),
         };
@@ -184,6 +208,29 @@ mod tests {
         moves.handle_usable(at(14), &[false, true, true]);
         moves.handle_usable(at(15), &[true; 3]);
         assert_eq!(moves.handle_usable(at(16), &[false, false, true]), Some(2));
+    }
+
+    #[test]
+    fn what_costs_is_used_only_where_nothing_else_is() {
+        let mut moves = moves();
+        moves.note_metered(&[true, false, false]);
+        assert_eq!(moves.handle_usable(at(0), &[true, false, false]), Some(0));
+        // a later one of the list is better, once it has stayed
+        assert_eq!(moves.handle_usable(at(10), &[true, false, true]), None);
+        assert_eq!(moves.poll_timeout(), Some(at(2010)));
+        assert_eq!(moves.handle_timeout(at(2010)), Some(2));
+        // the one that costs is no reason to move, and is moved to when there is no other
+        assert_eq!((moves.in_use(), moves.poll_timeout()), (Some(2), None));
+        assert_eq!(moves.handle_usable(at(3000), &[true, false, false]), Some(0));
+        // it is another network now, which does not cost: nothing is to be waited for
+        moves.note_metered(&[false; 3]);
+        assert_eq!(moves.handle_usable(at(4000), &[true, false, true]), None);
+        assert_eq!((moves.in_use(), moves.poll_timeout()), (Some(0), None));
+        // who asks has what costs, too
+        moves.note_metered(&[true, false, false]);
+        assert_eq!(moves.handle_timeout(at(9000)), Some(2));
+        assert_eq!(moves.ask(0), Ok(true));
+        assert_eq!(moves.handle_timeout(at(20_000)), None);
     }
 
     #[test]

@@ -14,20 +14,21 @@
 //! of every machine (see [`segue_proto::contract`]).
 
 use crate::fixed::Fixed;
+use crate::names::ELSEWHERE;
 use crate::packets::{ALL, cut, understand};
 use crate::paths::{Arrived, Carriage, Carriages, Heard, Outcome, Paths, Quotation, Sent};
 use crate::strangers::Strangers;
-use crate::names::ELSEWHERE;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
 use segue_proto::ilnp::{Ilnp, LocatorState};
 use segue_proto::mip6::MobileNode;
 use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
+use segue_proto::tcp::WindowClamp;
 use segue_proto::{Instant, InterfaceId};
+use segue_wire::ilnp::PreferredLocator;
 use segue_wire::ilnp::{Locator, Nid};
 use segue_wire::ilnp_udp::LONGER_BY;
-use segue_wire::ilnp::PreferredLocator;
 use segue_wire::raw::ChecksumState;
 use segue_wire::{Packet, ParseError, Payload};
 use std::collections::VecDeque;
@@ -117,6 +118,8 @@ pub struct Stack {
     arrived: (InterfaceId, Option<Quotation>),
     /// A mobile node's home agent had a binding when somebody last asked.
     registered: bool,
+    /// Lowers windows of connections, if some network has one; it has to see how they begin.
+    clamp: Option<WindowClamp>,
 }
 
 impl Stack {
@@ -135,6 +138,23 @@ impl Stack {
             carriages: None,
             arrived: (InterfaceId::default(), None),
             registered: false,
+            clamp: None,
+        }
+    }
+
+    /// The windows of connections that begin from now on can be lowered.
+    #[must_use]
+    pub fn with_windows_watched(self) -> Self {
+        Self {
+            clamp: Some(WindowClamp::default()),
+            ..self
+        }
+    }
+
+    /// Either end of a connection is offered no more than so many bytes at once from now on; what it likes if there is no limit.
+    pub fn limit_windows(&mut self, limit: Option<u32>) {
+        if let Some(clamp) = &mut self.clamp {
+            clamp.limit_all(limit);
         }
     }
 
@@ -190,6 +210,16 @@ impl Stack {
         all
     }
 
+    /// Segments whose windows were lowered, and those that were left alone since the beginning of their connection was not seen.
+    #[must_use]
+    pub fn window_counters(&self) -> [(&'static str, u64); 2] {
+        let counters = self.clamp.as_ref().map(WindowClamp::counters).unwrap_or_default();
+        [
+            ("windows_lowered", counters.clamped),
+            ("windows_unknown", counters.unknown_scale),
+        ]
+    }
+
     /// Whether there is to be a correspondent, and the kernel has no address for one.
     #[must_use]
     pub fn misses_own_address(&self) -> bool {
@@ -230,7 +260,7 @@ impl Stack {
     ) {
         self.counters.from_kernel += 1;
         let length = bytes.len();
-        let Ok(packet) = parse(bytes, checksum, segment_size) else {
+        let Ok(mut packet) = parse(bytes, checksum, segment_size) else {
             self.counters.malformed += 1;
             return;
         };
@@ -239,6 +269,9 @@ impl Stack {
         if strange || packet.ip.destination.is_multicast() {
             self.counters.not_from_identity += 1;
             return;
+        }
+        if let Some(clamp) = &mut self.clamp {
+            clamp.handle_packet(&mut packet);
         }
         let sent = Sent::new(&packet, length);
         match self.role.shim_mut() {
@@ -291,8 +324,11 @@ impl Stack {
         match self.role.shim_mut() {
             Ok(shim) => {
                 let (inbound, identity) = (shim.inbound(now, interface, packet), shim.identity());
-                if let Inbound::Up(packet) = inbound {
+                if let Inbound::Up(mut packet) = inbound {
                     if packet.ip.destination == identity {
+                        if let Some(clamp) = &mut self.clamp {
+                            clamp.handle_packet(&mut packet);
+                        }
                         self.give(now, packet);
                     } else {
                         self.counters.not_for_identity += 1;

@@ -137,14 +137,31 @@ impl<W: Write> PcapngWriter<W> {
         direction: Direction,
         bytes: &[u8],
     ) -> io::Result<()> {
+        self.cut_packet(interface, time_ns, direction, bytes, bytes.len() as u32)
+    }
+
+    /// Writes the first bytes of a packet that had so many, from the IPv6 header on.
+    ///
+    /// # Errors
+    /// As the output has them.
+    ///
+    /// # Panics
+    /// If the interface is of another writer.
+    pub fn cut_packet(
+        &mut self,
+        interface: CaptureInterface,
+        time_ns: u64,
+        direction: Direction,
+        bytes: &[u8],
+        original_length: u32,
+    ) -> io::Result<()> {
         assert!(interface.0 < self.interfaces, "interface was not described");
         self.begin(ENHANCED_PACKET);
         self.block.extend(interface.0.to_le_bytes());
         self.block.extend(((time_ns >> 32) as u32).to_le_bytes());
         self.block.extend((time_ns as u32).to_le_bytes());
-        let len = (bytes.len() as u32).to_le_bytes();
-        self.block.extend(len);
-        self.block.extend(len);
+        self.block.extend((bytes.len() as u32).to_le_bytes());
+        self.block.extend(original_length.to_le_bytes());
         self.block.extend(bytes);
         self.pad();
         let flags: u32 = match direction {

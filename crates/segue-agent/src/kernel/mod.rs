@@ -11,5 +11,5 @@ pub(crate) use addresses::{VALID_FOR, add, mtu_of, remove, set_up_device};
 pub(crate) use guard::Guard;
 pub(crate) use netlink::Requests;
 pub(crate) use next_hops::NextHops;
-pub(crate) use port::{Port, Routed, offload_of};
+pub(crate) use port::{Port, Routed, offload_of, whole};
 pub(crate) use routes::{Route, Routes, Rules, Table};

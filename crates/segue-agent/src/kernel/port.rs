@@ -185,7 +185,7 @@ pub(crate) fn offload_of(packet: &Packet, start: u16) -> Offload {
 }
 
 /// The packet in bytes, as often as it takes: a super-packet in its segments.
-fn whole(packet: &Packet) -> Vec<Vec<u8>> {
+pub(crate) fn whole(packet: &Packet) -> Vec<Vec<u8>> {
     let Payload::Raw(raw) = &packet.payload else {
         return vec![packet.to_vec()];
     };

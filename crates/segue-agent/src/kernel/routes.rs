@@ -14,13 +14,15 @@
 //! empty, and they change nothing.
 
 use super::netlink::Requests;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use nix::libc::{ENOENT, ESRCH};
+use segue_agent::networks::Remedies;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -61,6 +63,8 @@ pub(crate) struct Routes {
     device: u32,
     /// As the kernel has them.
     there: BTreeSet<Route>,
+    /// What TCP is to know of the network that they lead to.
+    remedies: Remedies,
 }
 
 impl Routes {
@@ -73,7 +77,29 @@ impl Routes {
             requests: Requests::new()?,
             device,
             there: BTreeSet::new(),
+            remedies: Remedies::default(),
         })
+    }
+
+    /// Has TCP know these things of the network that the routes lead to now.
+    ///
+    /// # Errors
+    /// As the kernel has them: the last, when all else is done.
+    pub fn fit(&mut self, remedies: Remedies) -> io::Result<()> {
+        let mut done = Ok(());
+        if remedies == self.remedies {
+            return done;
+        }
+        self.remedies = remedies;
+        for route in &self.there {
+            let message = message(*route, self.device, &remedies);
+            let replaced = self.requests.order(
+                RouteNetlinkMessage::NewRoute(message),
+                NLM_F_CREATE | NLM_F_REPLACE,
+            );
+            done = replaced.and(done);
+        }
+        done
     }
 
     /// Has the kernel have these, and no others.
@@ -83,13 +109,13 @@ impl Routes {
     pub fn set(&mut self, wanted: &BTreeSet<Route>) -> io::Result<()> {
         let mut done = Ok(());
         for route in self.there.difference(wanted) {
-            let message = message(*route, self.device);
+            let message = message(*route, self.device, &self.remedies);
             let removed = self.requests.order(RouteNetlinkMessage::DelRoute(message), 0);
             done = gone(removed, ESRCH).and(done);
         }
         let mut there: BTreeSet<Route> = self.there.intersection(wanted).copied().collect();
         for route in wanted.difference(&self.there) {
-            let message = message(*route, self.device);
+            let message = message(*route, self.device, &self.remedies);
             let flags = NLM_F_CREATE | NLM_F_EXCL;
             match self.requests.order(RouteNetlinkMessage::NewRoute(message), flags) {
                 Ok(()) => drop(there.insert(*route)),
@@ -162,7 +188,7 @@ fn gone(done: io::Result<()>, missing: i32) -> io::Result<()> {
     }
 }
 
-fn message(route: Route, device: u32) -> RouteMessage {
+fn message(route: Route, device: u32, remedies: &Remedies) -> RouteMessage {
     let table = route.table.number();
     let mut message = RouteMessage::default();
     message.header.address_family = AddressFamily::Inet6;
@@ -179,7 +205,27 @@ fn message(route: Route, device: u32) -> RouteMessage {
         RouteAttribute::Priority(1),
         RouteAttribute::Table(table),
     ];
+    let metrics = metrics(remedies);
+    if !metrics.is_empty() {
+        message.attributes.push(RouteAttribute::Metrics(metrics));
+    }
     message
+}
+
+/// As linux/rtnetlink.h has them (`RTAX_`): milliseconds, but eighths of one for the round trip. A least timeout counts only where
+/// it is locked (`tcp_rto_min`).
+fn metrics(remedies: &Remedies) -> Vec<RouteMetric> {
+    const RTAX_RTO_MIN: u32 = 13;
+    let ms = |duration: segue_proto::Duration| (duration.as_nanos() / 1_000_000) as u32;
+    let mut metrics = Vec::new();
+    metrics.extend(remedies.window.map(RouteMetric::Window));
+    metrics.extend(remedies.initcwnd.map(RouteMetric::InitCwnd));
+    metrics.extend(remedies.rtt_hint.map(|rtt| RouteMetric::Rtt(8 * ms(rtt))));
+    if let Some(least) = remedies.rto_min {
+        metrics.push(RouteMetric::RtoMin(ms(least)));
+        metrics.push(RouteMetric::Lock(1 << RTAX_RTO_MIN));
+    }
+    metrics
 }
 
 fn of_home(home_address: Ipv6Addr) -> [RuleMessage; 3] {

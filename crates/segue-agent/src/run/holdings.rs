@@ -7,6 +7,7 @@ use nix::net::if_::if_nametoindex;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use segue_agent::locators::{Held, Locators};
+use segue_agent::networks::Remedies;
 use segue_agent::stack::{Role, Stack};
 use segue_proto::{Duration, Instant};
 use std::io;
@@ -140,6 +141,14 @@ impl Holdings {
     /// Readable then.
     pub fn alarm(&self) -> BorrowedFd<'_> {
         self.alarm.as_fd()
+    }
+
+    /// The network that the device leads to is another, of which TCP is to know this.
+    ///
+    /// # Errors
+    /// As the kernel has them, for the last route that is not as it is to be.
+    pub fn fit_routes(&mut self, remedies: Remedies) -> io::Result<()> {
+        self.routes.fit(remedies)
     }
 
     /// What is to come to the device has changed.

@@ -8,11 +8,14 @@
 //!   Device       the kernel's two ends, the TUN device and its routes; traffic.rs has every packet's way
 //!   NameService  the sockets of names: of applications that ask, and of servers that are asked
 //!   Record       what is remembered, and what `status` shows
+//!   Traces       those who read packets along; capture.rs hands them over
 //! ```
 
+mod capture;
 mod holdings;
 mod interfaces;
 mod names;
+mod network;
 mod record;
 mod seldom;
 mod traffic;
@@ -20,9 +23,12 @@ mod traffic;
 use crate::control::{Control, Request, Response};
 use crate::file;
 use crate::kernel::Requests;
+use crate::metrics::{Metrics, Page};
 use crate::privileges;
 use crate::role::{Setup, selected};
 use crate::seccomp;
+use crate::status::Status;
+use crate::trace::Traces;
 use anyhow::{Context as _, bail};
 use holdings::Holdings;
 use interfaces::{Interfaces, Readable, held};
@@ -38,6 +44,7 @@ use segue_agent::config::Config;
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
 use segue_agent::names::Records;
+use segue_agent::networks::{Networks, Remedies};
 use segue_agent::stack::Stack;
 use segue_live::{AddressWatch, Buffers, Clock};
 use segue_proto::address::AddressEvent;
@@ -70,6 +77,7 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     let socket = config.agent.socket.clone();
     let control = Control::open(&socket)?;
     let confines = config.agent.seccomp;
+    let metrics = config.agent.metrics.as_ref().map(Metrics::open).transpose()?;
     let running = Running::begin(config)?;
     privileges::drop_to(user.as_ref(), &socket)?;
     if confines && let Err(error) = seccomp::confine() {
@@ -81,7 +89,7 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     info!(role, identity, device, "ready");
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    running.carry(control, &signals)
+    running.carry(control, metrics, &signals)
 }
 
 /// The agent while it runs.
@@ -98,6 +106,10 @@ struct Running {
     /// For packets, on both sides.
     buffers: Buffers,
     record: Record,
+    traces: Traces,
+    networks: Networks,
+    /// Of the network in use.
+    remedies: Remedies,
 }
 
 /// What there is to wait for, and what can be read of it.
@@ -111,6 +123,8 @@ enum Source {
     Interfaces(Readable),
     /// With what is waited for.
     Names(PollFlags),
+    Traces,
+    Metrics,
     /// One of those that are [`Seldom`].
     Seldom,
 }
@@ -125,6 +139,7 @@ impl Running {
         let clock = Clock::through_sleep();
         let now = clock.now();
         let machine = config.agent;
+        let networks = Networks::new(config.networks);
         let Setup {
             stack,
             name,
@@ -150,6 +165,11 @@ impl Running {
         Holdings::clear(&mut requests, &locators, &held, &machine.interfaces)?;
         let device = Device::open(&machine.device)?;
         let index = if_nametoindex(machine.device.as_str())?;
+        let stack = if networks.have_windows() {
+            stack.with_windows_watched()
+        } else {
+            stack
+        };
         let holdings = Holdings::set_up(
             requests,
             (index, &machine.device),
@@ -172,6 +192,9 @@ impl Running {
             names,
             buffers: Buffers::default(),
             record: Record::new(now, name, machine.device),
+            traces: Traces::default(),
+            networks,
+            remedies: Remedies::default(),
         };
         running.refresh(now)?;
         running.take_network()?;
@@ -185,7 +208,12 @@ impl Running {
     }
 
     /// Until a signal comes.
-    fn carry(mut self, mut control: Control, signals: &SignalFd) -> anyhow::Result<u8> {
+    fn carry(
+        mut self,
+        mut control: Control,
+        mut metrics: Option<Metrics>,
+        signals: &SignalFd,
+    ) -> anyhow::Result<u8> {
         let changes = self.interfaces.changes().into_iter();
         let fixed = [
             (Source::Signals, signals.as_fd()),
@@ -197,7 +225,7 @@ impl Running {
         loop {
             self.drain()?;
             let now = self.clock.now();
-            let ready = self.wait(now, &control, &seldom)?;
+            let ready = self.wait(now, &control, metrics.as_ref(), &seldom)?;
             if ready.contains(&Source::Signals) && signals.read_signal()?.is_some() {
                 self.end();
                 return Ok(0);
@@ -238,17 +266,33 @@ impl Running {
             }
             // one that has connections may be able to write
             if ready.contains(&Source::Control) || control.poll_timeout().is_some() {
-                control.turn(now, |request| self.respond(now, &request));
+                for (stream, request) in control.turn(now, |request| self.respond(now, &request)) {
+                    self.begin_trace(now, stream, request);
+                }
+            }
+            self.traces.turn(now);
+            if let Some(metrics) = &mut metrics
+                && (ready.contains(&Source::Metrics) || metrics.poll_timeout().is_some())
+            {
+                metrics.turn(now, || Page::of(&self.status(now), self.record.handovers()));
             }
         }
     }
 
     /// Waits until something can be read or is due, and says what can be read.
-    fn wait(&self, now: Instant, control: &Control, seldom: &Seldom) -> anyhow::Result<Sources> {
+    fn wait(
+        &self,
+        now: Instant,
+        control: &Control,
+        metrics: Option<&Metrics>,
+        seldom: &Seldom,
+    ) -> anyhow::Result<Sources> {
         let deadlines = [
             self.stack.poll_timeout(),
             self.moves.poll_timeout(),
             control.poll_timeout(),
+            metrics.and_then(Metrics::poll_timeout),
+            self.traces.poll_timeout(),
             self.interfaces.poll_timeout(),
             self.names.as_ref().and_then(NameService::poll_timeout),
             Some(self.holdings.poll_timeout()),
@@ -264,13 +308,24 @@ impl Running {
         let all = fixed
             .into_iter()
             .chain(ports.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
-            .chain(names.map(|(flags, fd)| (Source::Names(flags), fd)))
-            .chain(control.connections().map(|fd| (Source::Control, fd)));
+            .chain(control.connections().map(|fd| (Source::Control, fd)))
+            .map(|(source, fd)| (source, fd, PollFlags::POLLIN));
+        let names = names.map(|(flags, fd)| (Source::Names(flags), fd, flags));
+        let traces = self.traces.descriptors().map(|found| (Source::Traces, found));
+        let metrics = metrics.into_iter().flat_map(Metrics::descriptors);
+        let those_who_ask = traces.chain(metrics.map(|found| (Source::Metrics, found)));
+        let those_who_ask = those_who_ask.map(|(source, (fd, writes))| {
+            let write = if writes {
+                PollFlags::POLLOUT
+            } else {
+                PollFlags::empty()
+            };
+            (source, fd, PollFlags::POLLIN | write)
+        });
         let (sources, mut fds): (Sources, SmallVec<[PollFd<'_>; FEW]>) = all
-            .map(|(source, fd): (Source, BorrowedFd<'_>)| match source {
-                Source::Names(flags) => (source, PollFd::new(fd, flags)),
-                _ => (source, PollFd::new(fd, PollFlags::POLLIN)),
-            })
+            .chain(names)
+            .chain(those_who_ask)
+            .map(|(source, fd, flags): (Source, BorrowedFd<'_>, PollFlags)| (source, PollFd::new(fd, flags)))
             .unzip();
         match ppoll(&mut fds, timeout, None) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -318,7 +373,8 @@ impl Running {
         for event in others {
             self.stack.handle_address(now, &event);
         }
-        let usable = self.usable();
+        let (usable, metered) = (self.usable(), self.metered());
+        self.moves.note_metered(&metered);
         if let Some(to) = self.moves.handle_usable(now, &usable) {
             self.use_interface(now, to);
         }
@@ -326,6 +382,7 @@ impl Running {
             self.stack.handle_address(now, &event);
         }
         self.publish(now, &held);
+        self.fit_network();
         Ok(())
     }
 
@@ -394,6 +451,7 @@ impl Running {
     /// Another interface is used from now on: decided here, not by the shim.
     fn use_interface(&mut self, now: Instant, number: usize) {
         info!(interface = self.interfaces.name(number), "in use");
+        self.fit_network();
         self.stack.prefer(now, InterfaceId(number as u8));
     }
 
@@ -415,24 +473,29 @@ impl Running {
             let interface = self.interfaces.name(to);
             warn!(interface, "in use: nothing got through the other network");
             self.moves.handle_silence(now, to);
+            self.fit_network();
         }
     }
 
     fn respond(&mut self, now: Instant, request: &Request) -> Response {
         match request {
-            Request::Status => {
-                let of = Showing {
-                    stack: &self.stack,
-                    locators: &self.locators,
-                    moves: &self.moves,
-                    interfaces: &self.interfaces,
-                    names: self.names.as_ref(),
-                    refused: self.device.refused(),
-                };
-                Response::Status(Box::new(self.record.status(now, &of)))
-            }
+            Request::Status => Response::Status(Box::new(self.status(now))),
             Request::Handover { interface } => self.hand_over(now, interface),
+            // these are answered by packets
+            Request::Trace(_) => Response::Error("trace: expected a connection of its own".to_owned()),
         }
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        let of = Showing {
+            stack: &self.stack,
+            locators: &self.locators,
+            moves: &self.moves,
+            interfaces: &self.interfaces,
+            names: self.names.as_ref(),
+            refused: self.device.refused(),
+        };
+        self.record.status(now, &of)
     }
 
     fn hand_over(&mut self, now: Instant, interface: &str) -> Response {

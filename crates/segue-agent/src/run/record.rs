@@ -2,6 +2,7 @@
 
 use super::interfaces::Interfaces;
 use super::names::NameService;
+use crate::metrics::Handovers;
 use crate::role::{Shown, show, state_of_address};
 use crate::status::{HandoverStatus, InterfaceStatus, LocatorStatus, Status};
 use segue_agent::locators::Locators;
@@ -23,6 +24,7 @@ pub(super) struct Record {
     role: &'static str,
     device: String,
     handovers: VecDeque<HandoverStatus>,
+    counted: Handovers,
 }
 
 /// What there is to be shown, of those that have it.
@@ -38,13 +40,19 @@ pub(super) struct Showing<'a> {
 
 impl Record {
     /// Of an agent in a role that begins now.
-    pub const fn new(begun: Instant, role: &'static str, device: String) -> Self {
+    pub fn new(begun: Instant, role: &'static str, device: String) -> Self {
         Self {
             begun,
             role,
             device,
             handovers: VecDeque::new(),
+            counted: Handovers::default(),
         }
+    }
+
+    /// All handovers since the agent began, in numbers.
+    pub const fn handovers(&self) -> &Handovers {
+        &self.counted
     }
 
     pub const fn role(&self) -> &'static str {
@@ -58,6 +66,7 @@ impl Record {
 
     /// Something has happened: said in the log, and kept if it is part of a handover.
     pub fn note(&mut self, clock: &Clock, now: Instant, event: &ShimEvent) {
+        self.counted.note(event);
         match event {
             ShimEvent::HandoffBegun { from, to } => {
                 info!(from = from.map(tracing::field::display), %to, "handover: peers are told");
@@ -157,7 +166,8 @@ fn counters(of: &Showing<'_>) -> BTreeMap<String, BTreeMap<String, u64>> {
             count(part, name, number);
         }
     }
-    for (name, number) in of.stack.counters().list().into_iter().chain(of.refused) {
+    let packets = of.stack.counters().list().into_iter().chain(of.refused);
+    for (name, number) in packets.chain(of.stack.window_counters()) {
         count("packets", name, number);
     }
     for (name, number) in of.names.iter().flat_map(|names| names.counters()) {

@@ -3,6 +3,7 @@
 //! [`drain`](Running::drain)'s two on the networks'.
 
 use super::Running;
+use super::capture::Place;
 use crate::kernel::{Routed, offload_of};
 use anyhow::Context as _;
 use segue_live::{Buffers, Offload, SuperTun};
@@ -77,6 +78,7 @@ impl Running {
             let Some((offload, packet)) = received.context("TUN device")? else {
                 return Ok(());
             };
+            self.trace_bytes(Place::Device, true, &packet, offload);
             self.stack
                 .handle_kernel(self.clock.now(), packet, state_of(offload), offload.segment_size);
             self.drain()?;
@@ -93,6 +95,7 @@ impl Running {
             };
             let (state, segment_size) = (state_of(offload), offload.segment_size);
             let interface = InterfaceId(number as u8);
+            self.trace_bytes(Place::Interface(interface), false, &packet, offload);
             self.stack
                 .handle_wire(self.clock.now(), interface, packet, state, segment_size);
             self.drain()?;
@@ -107,14 +110,17 @@ impl Running {
             names.serve(now, &mut self.stack);
         }
         while let Some(packet) = self.stack.poll_kernel() {
+            self.trace(Place::Device, false, &packet);
             self.device.send(&packet).context("TUN device")?;
             give_back(&mut self.buffers, packet);
         }
         while let Some(transmit) = self.stack.poll_wire() {
+            self.trace(Place::Interface(transmit.interface), true, &transmit.packet);
             self.interfaces.send(now, &transmit)?;
             give_back(&mut self.buffers, transmit.packet);
         }
         while let Some(packet) = self.stack.poll_routed() {
+            self.trace(Place::Routes, true, &packet);
             self.device.routed.send(&packet).context("raw socket")?;
         }
         if self.stack.take_change()
@@ -136,7 +142,7 @@ fn give_back(buffers: &mut Buffers, packet: Packet) {
     }
 }
 
-fn state_of(offload: Offload) -> ChecksumState {
+pub(super) fn state_of(offload: Offload) -> ChecksumState {
     if offload.partial_checksum.is_some() {
         ChecksumState::Partial
     } else {

@@ -264,7 +264,9 @@ fn a_nonce_in_udp_is_one_too() {
     let with_option = look(&packet.to_vec()).unwrap();
     for port in [ilnp_udp::DEFAULT_PORT, 53] {
         let bytes = carried.packet(packet.ip, port).to_vec();
-        let expected = (port == ilnp_udp::DEFAULT_PORT).then_some(with_option.nonce).flatten();
+        let expected = (port == ilnp_udp::DEFAULT_PORT)
+            .then_some(with_option.nonce)
+            .flatten();
         assert_eq!(look(&bytes).unwrap().nonce, expected, "{port}");
         for length in 40..bytes.len() {
             let seen = look(&bytes[..length]).unwrap().nonce;

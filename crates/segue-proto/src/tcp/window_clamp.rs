@@ -63,6 +63,11 @@ impl WindowClamp {
         }
     }
 
+    /// From now on nobody else may offer more than so many bytes, or anybody what he likes.
+    pub fn limit_all(&mut self, limit: Option<u32>) {
+        self.others = limit;
+    }
+
     /// What it did.
     #[must_use]
     pub const fn counters(&self) -> ClampCounters {
@@ -291,6 +296,24 @@ mod tests {
             proxy.handle_packet(&mut ack);
             assert_eq!(u32::from(window(&ack)) << 1, LIMIT);
         }
+    }
+
+    #[test]
+    fn a_limit_that_comes_later_holds_for_connections_that_there_are() {
+        let mut proxy = WindowClamp::default();
+        for (from, to, flags) in [
+            (PEER, HOME, TcpFlags::SYN),
+            (HOME, PEER, TcpFlags::SYN | TcpFlags::ACK),
+        ] {
+            proxy.handle_packet(&mut segment(from, to, flags, 65_535, Some(1)));
+        }
+        let mut passes = || {
+            let mut ack = segment(HOME, PEER, TcpFlags::ACK, 60_000, None);
+            proxy.handle_packet(&mut ack);
+            proxy.limit_all(if window(&ack) == 60_000 { Some(LIMIT) } else { None });
+            window(&ack)
+        };
+        assert_eq!([passes(), passes(), passes()], [60_000, 4000, 60_000]);
     }
 
     #[test]
