@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test mutants digests rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build clean
+.PHONY: help demo test mutants digests rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
@@ -109,6 +109,10 @@ fmt: $(STAMP)/dev  ## Format Rust and Python
 	$(BIN)/ruff check --fix-only $(PYTHON_SOURCES)
 
 build: $(STAMP)/release  ## Build the extension and the tools in release and install them into .venv
+
+agent:  ## Build segue-agent in release, and its Debian package into dist/
+	cargo build --release --locked --package segue-agent
+	$(PYTHON) scripts/debian_package.py $(TARGET)/release/segue-agent
 
 clean:  ## Remove everything that was built
 	cargo clean

@@ -17,6 +17,8 @@ needed=(
     "wg|wireguard-tools|no WireGuard peer roams"
     "nft|nftables|the agent is not tested on machines with a firewall"
     "/usr/sbin/sshd|openssh-server|no ssh session goes through the agent's handovers"
+    "lintian|lintian|the agent's Debian package is not checked with lintian"
+    "man|man-db|the agent's manual page is not looked at"
     "radvd|radvd|ILNP is not tested under the kernel's TCP"
     "/usr/include/usrsctp.h|libusrsctp-dev|SCTP is not tested against usrsctp"
     "qemu-system-x86_64|qemu-system-x86|SCTP is not tested against the Linux kernel"
