@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 
 import endurance
 import lab
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=R
 SECONDS = 20
 HUGE_PAGE_KIB = 2048
 MOST_KIB_A_SECOND = 100
-"""The packets of the last ten seconds are remembered, and a row for each handover of a flow. A leak of packets would be
+"""The packets of the last ten seconds are remembered; rows of handovers go to a file. A leak of packets would be
 some 250 KiB of data a second, and as much again at the other host. What stays after many handovers is a test of the
 simulator's."""
 
@@ -36,3 +37,20 @@ def test_a_handover_a_second_loses_no_connection_and_takes_no_descriptors() -> N
     assert endured.end.descriptors <= endured.begin.descriptors, endured.told()
     grown = endured.end.memory_kib - endured.begin.memory_kib
     assert grown < HUGE_PAGE_KIB + MOST_KIB_A_SECOND * (endured.end.at_s - endured.begin.at_s), endured.told()
+
+
+def endured(memory_kib: Sequence[float]) -> endurance.Endured:
+    """A run of which memory was this each second since the recorder was full."""
+    # in pages
+    seen = [endurance.Looked(60.0 + at, int(kib // 4 * 4), 10) for at, kib in enumerate(memory_kib)]
+    return endurance.Endured(600, 0, 0, False, endurance.Looked(8.0, 11000, 10), seen, seen[-1])
+
+
+def test_growth_by_handovers_is_found_and_a_queue_that_was_once_longer_is_none() -> None:
+    leaks = endured([12000 + 0.1 * at for at in range(540)])
+    assert leaks.grows()
+    assert leaks.grows_each_handover() == pytest.approx(102, abs=35)
+    steps = endured([12000 + 100 * (at > 40) + 100 * (at > 300) for at in range(540)])
+    assert (steps.grows_each_handover(), steps.grown_kib(), steps.grows()) == (0, 200, False)
+    assert endured([12000 + 300 * (at > 40) for at in range(540)]).grows()
+    assert endured([12000.0] * 60).grows_each_handover() is None

@@ -37,7 +37,7 @@ mod boundaries;
 #[cfg(test)]
 mod tests;
 
-use crate::blocks::Blocks;
+use crate::rows::{Row, Rows, Spill};
 use boundaries::Boundaries;
 use core::net::Ipv6Addr;
 use segue_wire::Tsn;
@@ -139,7 +139,7 @@ pub struct HandoverReport<P = Ipv6Addr> {
 /// assert_eq!(report.handovers[0].latency_s, 0.008);
 /// ```
 #[derive(Clone, Debug)]
-pub struct HandoverMeter<P = Ipv6Addr> {
+pub struct HandoverMeter<P: Row = Ipv6Addr> {
     boundaries: Boundaries<P>,
     /// A retransmission was sent to a path that new data had already left: what arrives there may be that.
     old_path_resent: bool,
@@ -152,7 +152,7 @@ pub struct HandoverMeter<P = Ipv6Addr> {
     last_new_data_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
-    settled: Blocks<Settled<P>>,
+    settled: Rows<Settled<P>>,
     totals: DataTotals,
 }
 
@@ -183,7 +183,7 @@ struct Settled<P> {
     lost_packets: u64,
 }
 
-impl<P> Default for HandoverMeter<P> {
+impl<P: Row> Default for HandoverMeter<P> {
     fn default() -> Self {
         Self {
             boundaries: Boundaries::default(),
@@ -194,17 +194,27 @@ impl<P> Default for HandoverMeter<P> {
             last_arrival_ns: None,
             last_new_data_ns: None,
             lost_since_settled: 0,
-            settled: Blocks::default(),
+            settled: Rows::default(),
             totals: DataTotals::default(),
         }
     }
 }
 
-impl<P: Copy + Eq> HandoverMeter<P> {
+impl<P: Row + Eq> HandoverMeter<P> {
     /// A meter that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Leaves handovers that have settled in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.settled.keep_in(spill);
+    }
+
+    /// Has all handovers in memory again, and from now on.
+    pub fn recall(&mut self) {
+        self.settled.recall();
     }
 
     /// A data segment was sent towards `path`, or sent again.
@@ -307,7 +317,7 @@ impl<P: Copy + Eq> HandoverMeter<P> {
             self.settle();
         }
         HandoverReport {
-            handovers: self.settled.iter().copied().map(Settled::into_handover).collect(),
+            handovers: self.settled.iter().map(Settled::into_handover).collect(),
             totals: self.totals,
         }
     }
@@ -402,6 +412,33 @@ impl<P: Copy + Eq> HandoverMeter<P> {
             path: candidate.path,
             last_received_ns,
         });
+    }
+}
+
+impl<P: Row> Row for Settled<P> {
+    const BYTES: usize = 2 * P::BYTES + 4 * u64::BYTES;
+
+    fn put(self, to: &mut Vec<u8>) {
+        (self.from, self.to).put(to);
+        let rest = [
+            self.last_old_ns,
+            self.first_new_ns,
+            self.interruption_ns,
+            self.lost_packets,
+        ];
+        rest.into_iter().for_each(|number| Row::put(number, to));
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        let (old, new) = Row::read(from);
+        Self {
+            from: old,
+            to: new,
+            last_old_ns: u64::read(from),
+            first_new_ns: u64::read(from),
+            interruption_ns: u64::read(from),
+            lost_packets: u64::read(from),
+        }
     }
 }
 

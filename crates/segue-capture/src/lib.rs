@@ -1,7 +1,7 @@
 //! pcapng in and out, and handover metrics: of what a simulation is told, and of captures of any kind.
 
 pub mod analyze;
-pub mod blocks;
 pub mod handover;
 pub mod pcapng;
 pub mod record;
+pub mod rows;

@@ -22,6 +22,7 @@ use crate::scenario::model::{ApplicationEntry, ScenarioFile};
 use crate::sink::{Sink, SinkError};
 use bytes::Bytes;
 use core::net::Ipv6Addr;
+use segue_capture::rows::Spill;
 use segue_proto::contract::LocalAddress;
 use segue_proto::host::DriverNotice;
 use segue_proto::sctp::{Association, AssociationId};
@@ -83,6 +84,12 @@ impl<'a> Realtime<'a> {
             network,
             clamp: clamp_of(scenario.file()),
         })
+    }
+
+    /// Leaves what the result has a row of in this store, once it can no longer change: memory does not grow with the run. If
+    /// the store fails, [`give`](Self::give) and [`finish`](Self::finish) say so.
+    pub fn keep_rows_in(&mut self, spill: &Spill) {
+        self.network.recorder.connections.keep_in(spill);
     }
 
     /// The hosts.
@@ -236,7 +243,7 @@ impl<'a> Realtime<'a> {
         self.handle_timeout(now);
         self.network.end = self.network.end.min(now);
         self.network.recorder.give(sink, true)?;
-        Ok(conclude(self.scenario, self.seed, self.network))
+        Ok(conclude(self.scenario, self.seed, self.network)?)
     }
 }
 

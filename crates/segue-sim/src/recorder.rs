@@ -456,6 +456,7 @@ impl Recorder {
 
     /// Gives the sink what has been recorded in captures and tables, where that is much, or all of it, if `all`.
     pub(crate) fn give(&mut self, sink: &mut dyn Sink, all: bool) -> Result<(), SinkError> {
+        self.connections.check_store()?;
         if let Some(captures) = &mut self.captures {
             captures.give(sink, all)?;
         }

@@ -118,10 +118,11 @@ pub fn run_into(
     let seed = options.seed.unwrap_or(scenario.file().seed);
     let mut network = build::network(scenario, seed, &options)?;
     network.run(cancel, sink)?;
-    Ok(conclude(scenario, seed, network))
+    Ok(conclude(scenario, seed, network)?)
 }
 
-pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> RunOutput {
+pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> Result<RunOutput, SinkError> {
+    network.recorder.connections.recall()?;
     let duration_s = scenario.file().duration.as_secs_f64();
     let (mut corrupt_messages, mut timeouts) = (0, 0);
     let (mut rwnd_blocked_ns, mut sacks_sent) = (0, 0);
@@ -214,10 +215,13 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         events,
         packet_hops,
     };
-    RunOutput {
+    Ok(RunOutput {
         metrics,
         trace: None,
         captures: Vec::new(),
         scenario_toml: scenario.to_toml(),
-    }
+    })
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
 use nix::poll::PollFlags;
-use segue_capture::blocks::Blocks;
+use segue_capture::rows::{Row, Rows, Spill};
 use segue_lab::lateness::{Lateness, Pulse};
 use segue_live::Clock;
 use segue_proto::{Duration, Instant, InterfaceId};
@@ -38,13 +38,33 @@ pub(super) struct Counters {
 }
 
 /// An address that came or went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Change {
     time_s: f64,
     /// Number of the host.
     host: u32,
     address: Ipv6Addr,
     usable: bool,
+}
+
+impl Row for Change {
+    const BYTES: usize = 8 + 4 + 16 + 1;
+
+    fn put(self, to: &mut Vec<u8>) {
+        self.time_s.put(to);
+        self.host.put(to);
+        self.address.put(to);
+        self.usable.put(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        Self {
+            time_s: Row::read(from),
+            host: Row::read(from),
+            address: Row::read(from),
+            usable: Row::read(from),
+        }
+    }
 }
 
 /// What is left of it at the end.
@@ -68,19 +88,23 @@ pub(super) struct Emulator<'a> {
     /// Of this loop, in the time of the run.
     pulse: Pulse,
     counters: Counters,
-    changes: Blocks<Change>,
+    changes: Rows<Change>,
     /// Of each host, how many addresses have become usable.
     addresses: &'a [AtomicU32],
 }
 
 impl<'a> Emulator<'a> {
-    /// The network between the kernels of `hosts`, whose run begins at `begin` of `clock`.
+    /// The network between the kernels of `hosts`, whose run begins at `begin` of `clock`; rows of its result go to `spill`.
     pub(super) fn new(
-        network: Realtime<'a>,
+        mut network: Realtime<'a>,
         (hosts, proxies): (Vec<Host>, Proxies),
         (clock, begin): (Clock, Instant),
         addresses: &'a [AtomicU32],
+        spill: &Spill,
     ) -> Self {
+        let mut changes = Rows::default();
+        network.keep_rows_in(spill);
+        changes.keep_in(spill);
         Self {
             network,
             hosts,
@@ -90,7 +114,7 @@ impl<'a> Emulator<'a> {
             lateness: Lateness::default(),
             pulse: Pulse::new(Instant::ZERO),
             counters: Counters::default(),
-            changes: Blocks::default(),
+            changes,
             addresses,
         }
     }
@@ -108,7 +132,7 @@ impl<'a> Emulator<'a> {
             network: self.network,
             lateness: self.lateness,
             counters: self.counters,
-            changes: self.changes.iter().cloned().collect(),
+            changes: self.changes.iter().collect(),
             proxies: self.proxies,
         }
     }
@@ -151,7 +175,7 @@ impl<'a> Emulator<'a> {
             }
             if now.since(written) >= WRITES_EVERY {
                 written = now;
-                self.network.give(sink).context("captures")?;
+                self.network.give(sink).context("what is recorded")?;
             }
             let next = self.network.poll_timeout().unwrap_or(end).min(end);
             let next = next.min(now + WRITES_EVERY);

@@ -15,6 +15,7 @@ mod privileges;
 mod programs;
 mod proxies;
 mod received;
+mod rows;
 mod schemes;
 
 pub(crate) use options::RunCommand;
@@ -251,6 +252,7 @@ fn in_real_time(
     let begin = clock.now() + LEAD;
     let end = Instant::ZERO + scenario.file().duration;
     let outputs = Directory::open(directory.path())?;
+    let spill = rows::store(directory.path())?;
     let stage = Stage {
         directory: &outputs,
         run: owner.name(0),
@@ -273,7 +275,7 @@ fn in_real_time(
         let programs = programs.context("a thread")?;
         // without the privilege, the network is as exact as the machine is idle
         let real_time_priority = raise_priority().is_ok();
-        let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses);
+        let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses, &spill);
         let carried = emulator.carry(end, &over, directory);
         ordinary_priority();
         over.store(true, Ordering::Relaxed);

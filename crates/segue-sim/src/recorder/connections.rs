@@ -5,7 +5,9 @@ use super::flow::{Data, Paths, Way};
 use super::handoffs::Handoffs;
 use super::ledger::{Entries, FlowKey, Ledger, PacketFate, Segment, Transport};
 use super::pauses::Gap;
+use crate::sink::SinkError;
 use segue_capture::handover::LossCause;
+use segue_capture::rows::Spill;
 use segue_proto::Instant;
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEvent;
@@ -40,6 +42,7 @@ pub struct Connections {
     transports: Handoffs,
     /// When something happens that the scenario has.
     events: Arc<[Gap]>,
+    spill: Option<Spill>,
 }
 
 impl Connections {
@@ -59,6 +62,40 @@ impl Connections {
         Self {
             events: events.into(),
             ..self
+        }
+    }
+
+    /// Leaves what the result has a row of in this store, once it is over.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.ledger.keep_in(spill);
+        self.vertical.keep_in(spill);
+        self.shims.keep_in(spill);
+        self.transports.keep_in(spill);
+        self.flows.iter_mut().for_each(|flow| flow.keep_in(spill));
+        self.spill = Some(spill.clone());
+    }
+
+    /// Has all of it in memory again: the run is over.
+    ///
+    /// # Errors
+    /// That the store failed, and rows may be missing.
+    pub fn recall(&mut self) -> Result<(), SinkError> {
+        self.ledger.recall();
+        self.vertical.recall();
+        self.shims.recall();
+        self.transports.recall();
+        self.flows.iter_mut().for_each(Data::recall);
+        self.check_store()
+    }
+
+    /// Whether the store has all that it was given.
+    ///
+    /// # Errors
+    /// That it failed, and why.
+    pub fn check_store(&self) -> Result<(), SinkError> {
+        match self.spill.as_ref().and_then(Spill::failure) {
+            Some(why) => Err(SinkError(why.to_owned())),
+            None => Ok(()),
         }
     }
 
@@ -90,6 +127,18 @@ impl Connections {
         for (flow, kept) in self.flows.iter_mut().zip(&kept) {
             flow.forget_left(kept, recent);
         }
+        // of datagrams nothing is sent again, so that only what is known can still arrive
+        let mut first = vec![None; self.flows.len()];
+        for (_, entry) in self.ledger.entries() {
+            let first = &mut first[entry.flow as usize];
+            *first = Some(first.map_or(entry.offset, |known: u64| known.min(entry.offset)));
+        }
+        let flows = self.ledger.flows().zip(&mut self.flows).zip(first);
+        for ((key, flow), first) in flows {
+            if let (Transport::Udp, Some(first)) = (key.transport, first) {
+                flow.forget_holes(first);
+            }
+        }
     }
 
     /// Something is sent in a flow for the first time.
@@ -101,8 +150,9 @@ impl Connections {
             (Mobility::Concurrent, Transport::Sctp) => Paths::Concurrent,
         };
         let moves = self.mobile.contains(&key.sender);
-        self.flows
-            .push(Data::new(key.sender, moves, paths).around(&self.events));
+        let mut flow = Data::new(key.sender, moves, paths).around(&self.events);
+        self.spill.iter().for_each(|spill| flow.keep_in(spill));
+        self.flows.push(flow);
     }
 
     /// What a packet carries was handed to the transport at `node`, or refused there.
@@ -251,10 +301,10 @@ mod tests {
         c.finish(at(6000), |_| false);
         // 410 to 900 and 1000 to 1900 touch it, 1900 to 5000 comes too late; the handoff of node 9 is none of ours
         let flow = &c.flows()[0];
-        let interruptions = [0, 1].map(|n| flow.gap_around(n, c.shims()[n].node));
+        let interruptions = [0, 1].map(|n| flow.gap_around(n, c.shims().get(n).unwrap().node));
         assert_eq!(interruptions, [Some(Duration::from_millis(900)), None]);
         assert_eq!(flow.bins(), [400, 200, 0, 0, 0, 100]);
-        assert_eq!(c.shims()[0].done(), Some((at(800), delay)));
+        assert_eq!(c.shims().get(0).unwrap().done(), Some((at(800), delay)));
     }
 
     /// A sender that moves every second to the other of two addresses. What is under way all the time was sent to the second.

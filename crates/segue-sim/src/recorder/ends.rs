@@ -60,10 +60,10 @@ fn died(own: &mut FlowEnd, since: Instant, end: Instant) {
 
 /// Outages of a flow that ended so, which none of these handovers of its accounts for.
 pub(crate) fn outages(flow: Option<&Data>, own: &FlowEnd, handovers: &[&HandoverRecord]) -> Vec<Outage> {
-    let gaps = flow.map_or(&[][..], |flow| flow.pauses().outages());
+    let gaps = flow.map(|flow| flow.pauses().outages()).unwrap_or_default();
     let known = gaps
         .iter()
-        .filter(|gap| !handovers.iter().any(|h| accounts_for(h, gaps, **gap)));
+        .filter(|gap| !handovers.iter().any(|h| accounts_for(h, &gaps, **gap)));
     let mut outages: Vec<Outage> = known
         .map(|gap| Outage {
             since_s: seconds(gap.since),

@@ -7,6 +7,7 @@ use super::pauses::{Gap, Pauses};
 use super::received::Received;
 use core::hint::cold_path;
 use segue_capture::handover::{Handover, HandoverMeter, LossCause};
+use segue_capture::rows::{Rows, Spill};
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::{Packet, Payload, Tsn};
 use smallvec::SmallVec;
@@ -89,6 +90,14 @@ pub struct Move {
     pub data: Handover<()>,
 }
 
+/// A handoff that a flow may be without data for.
+#[derive(Clone, Copy, Debug)]
+struct Around {
+    number: u32,
+    /// Longest time without new data around it so far.
+    gap: Option<Duration>,
+}
+
 /// A direction of a flow.
 #[derive(Debug, Default)]
 pub struct Data {
@@ -113,12 +122,13 @@ pub struct Data {
     /// Greatest offset that was sent, and that arrived.
     newest_sent: u64,
     newest: u64,
-    /// New bytes by second of simulated time.
-    bins: Vec<u64>,
-    /// Longest time without new data, by handoff.
-    gaps: SmallVec<[(u32, Duration); 2]>,
+    /// New bytes by second of simulated time, and those of the second in which something last arrived.
+    bins: Rows<u64>,
+    in_last_bin: u64,
+    /// Longest time without new data, ns, by handoffs that are over.
+    gaps: Rows<(u32, u64)>,
     /// Handoffs that it may be without data for, and how many of each end's hosts have been looked at.
-    watched: SmallVec<[u32; 2]>,
+    watched: SmallVec<[Around; 2]>,
     looked_at: [usize; 2],
     ways: SmallVec<[Way; 2]>,
     /// New bytes by way.
@@ -132,6 +142,7 @@ pub struct Data {
     meter: Option<Box<HandoverMeter<u16>>>,
     /// Where data takes all paths at once.
     overlaps: Option<Box<Overlaps>>,
+    spill: Option<Spill>,
 }
 
 impl Data {
@@ -154,6 +165,25 @@ impl Data {
             pauses: Pauses::around(events),
             ..self
         }
+    }
+
+    /// Leaves all that is over of what grows with the run in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.pauses.keep_in(spill);
+        self.bins.keep_in(spill);
+        self.gaps.keep_in(spill);
+        self.meter.iter_mut().for_each(|meter| meter.keep_in(spill));
+        self.overlaps.iter_mut().for_each(|o| o.keep_in(spill));
+        self.spill = Some(spill.clone());
+    }
+
+    /// Has all of it in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.pauses.recall();
+        self.bins.recall();
+        self.gaps.recall();
+        self.meter.iter_mut().for_each(|meter| meter.recall());
+        self.overlaps.iter_mut().for_each(|o| o.recall());
     }
 
     /// Data leaves as this entry of the ledger.
@@ -211,11 +241,11 @@ impl Data {
         self.note_gaps(handoffs, now);
         self.new_bytes += new_bytes;
         let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
-        if self.bins.len() <= bin {
+        while self.bins.len() < bin {
             cold_path();
-            self.bins.resize(bin + 1, 0);
+            self.bins.push(core::mem::take(&mut self.in_last_bin));
         }
-        self.bins[bin] += new_bytes;
+        self.in_last_bin += new_bytes;
         let before = self.last_new.replace(now);
         self.pauses.arrived(now, before, self.first_sent);
     }
@@ -310,10 +340,14 @@ impl Data {
     pub fn note_gaps(&mut self, handoffs: &Handoffs, now: Instant) {
         let ends = [Some(self.sender), self.receiver];
         for (looked_at, node) in self.looked_at.iter_mut().zip(ends) {
-            let own = node.map_or(&[][..], |node| handoffs.of(node));
-            if own.len() > *looked_at {
-                self.watched.extend_from_slice(&own[*looked_at..]);
-                *looked_at = own.len();
+            let Some(node) = node else { continue };
+            let own = handoffs.of(node);
+            if own.count() > *looked_at {
+                cold_path();
+                let begun = own.from(*looked_at);
+                self.watched
+                    .extend(begun.map(|number| Around { number, gap: None }));
+                *looked_at = own.count();
             }
         }
         if !self.watched.is_empty() {
@@ -324,17 +358,19 @@ impl Data {
     #[cold]
     fn note_gaps_watched(&mut self, handoffs: &Handoffs, now: Instant) {
         let since = self.last_new.or(self.first_sent).unwrap_or(now);
-        for &number in &self.watched {
-            if !handoffs[number].is_within(since, now) {
-                continue;
+        self.watched.retain(|around| {
+            let Some(handoff) = handoffs.get(around.number) else {
+                return false;
+            };
+            if handoff.is_within(since, now) {
+                around.gap = around.gap.max(Some(now.since(since)));
             }
-            let gap = now.since(since);
-            match self.gaps.iter_mut().find(|(n, _)| *n == number) {
-                Some((_, known)) => *known = gap.max(*known),
-                None => self.gaps.push((number, gap)),
+            let is_over = handoff.is_over(now);
+            if is_over && let Some(gap) = around.gap {
+                self.gaps.push((around.number, gap.as_nanos()));
             }
-        }
-        self.watched.retain(|&mut number| !handoffs[number].is_over(now));
+            !is_over
+        });
     }
 
     /// Notes the node at the receiving end.
@@ -419,8 +455,9 @@ impl Data {
 
     /// New bytes that arrived, by second of simulated time.
     #[must_use]
-    pub fn bins(&self) -> &[u64] {
-        &self.bins
+    pub fn bins(&self) -> Vec<u64> {
+        let last = self.last_new.map(|_| self.in_last_bin);
+        self.bins.iter().chain(last).collect()
     }
 
     /// New bytes that arrived, by the address of the end that moves.
@@ -450,8 +487,13 @@ impl Data {
         if node != self.sender && Some(node) != self.receiver {
             return None;
         }
-        let known = self.gaps.iter().find(|(n, _)| *n == number);
-        Some(known.map_or(Duration::ZERO, |(_, gap)| *gap))
+        let watched = self.watched.iter().map(|around| (around.number, around.gap));
+        let over = self
+            .gaps
+            .iter()
+            .map(|(n, ns)| (n, Some(Duration::from_nanos(ns))));
+        let own = watched.chain(over).filter(|(n, _)| *n == number);
+        Some(own.filter_map(|(_, gap)| gap).max().unwrap_or_default())
     }
 
     /// Everything before this offset has arrived.
@@ -510,6 +552,11 @@ impl Data {
         });
     }
 
+    /// Nothing before this offset can arrive any more.
+    pub fn forget_holes(&mut self, floor: u64) {
+        self.received.forget_holes(floor);
+    }
+
     /// The address that names a way: of the end that moves.
     const fn name_of(&self, way: &Way) -> Ipv6Addr {
         if self.sender_moves {
@@ -565,6 +612,7 @@ impl Data {
         if self.last_data > self.last_new {
             meter.data_received(ns(self.last_data), self.way, Tsn(self.newest as u32), 0);
         }
+        self.spill.iter().for_each(|spill| meter.keep_in(spill));
         self.meter = Some(meter);
     }
 }

@@ -1,6 +1,6 @@
 //! Handoffs by their signalling: of shims, and of transports that change their addresses.
 
-use segue_capture::blocks::Blocks;
+use segue_capture::rows::{Row, Rows, Spill};
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
 use segue_proto::{Duration, Instant};
@@ -45,7 +45,7 @@ enum End {
 }
 
 /// A handoff.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handoff {
     /// The host.
     pub node: u32,
@@ -95,39 +95,128 @@ impl Handoff {
 /// Handoffs in the order of their beginnings.
 #[derive(Debug, Default)]
 pub struct Handoffs {
-    all: Blocks<Handoff>,
+    all: Rows<Handoff>,
     /// By number: what those that have not ended wait for.
     exchanges: BTreeMap<u32, Exchanges>,
-    /// By number: who could not be told.
-    failed: BTreeMap<u32, Vec<Ipv6Addr>>,
-    /// Numbers, by node.
-    by_node: Vec<Vec<u32>>,
+    /// Who could not be told, with the number.
+    failed: Rows<(u32, Ipv6Addr)>,
+    /// The same by number, once the run is over.
+    failed_by_number: BTreeMap<u32, Vec<Ipv6Addr>>,
+    by_node: Vec<OfNode>,
+    spill: Option<Spill>,
 }
 
-impl core::ops::Index<u32> for Handoffs {
-    type Output = Handoff;
+/// Numbers of the handoffs of a node.
+#[derive(Debug, Default)]
+pub struct OfNode {
+    all: Rows<u32>,
+    /// Of them, those that have not ended.
+    open: Vec<u32>,
+}
 
-    fn index(&self, number: u32) -> &Handoff {
-        &self.all[number as usize]
+impl OfNode {
+    const NONE: &Self = &Self {
+        all: Rows::new(),
+        open: Vec::new(),
+    };
+
+    /// How many they are.
+    #[must_use]
+    #[inline]
+    pub const fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// In the order of their beginnings.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.all.iter()
+    }
+
+    /// The same from place `from` on.
+    pub fn from(&self, from: usize) -> impl Iterator<Item = u32> {
+        (from..self.count()).filter_map(|at| self.all.get(at))
+    }
+
+    /// From the last on.
+    pub fn backwards(&self) -> impl Iterator<Item = u32> {
+        (0..self.count()).rev().filter_map(|at| self.all.get(at))
+    }
+}
+
+impl Row for Handoff {
+    const BYTES: usize = 4 + 8 + (1 + 16) + 17 + 16 + 1;
+
+    fn put(self, to: &mut Vec<u8>) {
+        self.node.put(to);
+        self.begin.as_nanos().put(to);
+        // how it ended: not, well after so long, or not well
+        let (how, at, delay) = match self.end {
+            None => (0_u8, Instant::ZERO, Duration::ZERO),
+            Some(End::Done(at, delay)) => (1, at, delay),
+            Some(End::GivenUp(at)) => (2, at, Duration::ZERO),
+        };
+        how.put(to);
+        (at.as_nanos(), delay.as_nanos()).put(to);
+        self.from.put(to);
+        self.to.put(to);
+        self.asked.put(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        let node = u32::read(from);
+        let begin = Instant::from_nanos(u64::read(from));
+        let how = u8::read(from);
+        let (at, delay) = (u64::read(from), u64::read(from));
+        let at = Instant::from_nanos(at);
+        Self {
+            node,
+            begin,
+            end: match how {
+                0 => None,
+                1 => Some(End::Done(at, Duration::from_nanos(delay))),
+                _ => Some(End::GivenUp(at)),
+            },
+            from: Row::read(from),
+            to: Row::read(from),
+            asked: Row::read(from),
+        }
     }
 }
 
 impl Handoffs {
+    /// Leaves all but the last of them in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.all.keep_in(spill);
+        self.failed.keep_in(spill);
+        self.by_node.iter_mut().for_each(|own| own.all.keep_in(spill));
+        self.spill = Some(spill.clone());
+    }
+
+    /// Has all of them in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.all.recall();
+        self.by_node.iter_mut().for_each(|own| own.all.recall());
+        for (number, peer) in self.failed.iter() {
+            self.failed_by_number.entry(number).or_default().push(peer);
+        }
+        self.failed = Rows::default();
+    }
+
     /// A shim reports.
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
             ShimEvent::HandoffBegun { from, to } => {
                 let number = self.begin(now, node, from, to);
-                self.all[number as usize].asked = true;
+                self.all.update(number as usize, |handoff| handoff.asked = true);
             }
             ShimEvent::HandoffDone { to, delay } => {
                 if let Some(number) = self.open(node, to) {
-                    self.all[number as usize].end = Some(End::Done(now, delay));
+                    self.end(node, number, End::Done(now, delay));
                 }
             }
             ShimEvent::HandoffFailed { peer } => {
-                if let Some(&number) = self.of(node).last() {
-                    self.failed.entry(number).or_default().push(peer);
+                if let Some(number) = self.of(node).all.last() {
+                    self.failed.push((number, peer));
                 }
             }
             _ => {}
@@ -154,15 +243,16 @@ impl Handoffs {
                 let from = self.in_use(node);
                 let open = self.open(node, to);
                 let number = open.unwrap_or_else(|| self.begin(now, node, from, to));
-                let handoff = &mut self.all[number as usize];
-                (handoff.asked, handoff.from) = (true, from);
+                self.all.update(number as usize, |handoff| {
+                    (handoff.asked, handoff.from) = (true, from);
+                });
                 self.exchanges.entry(number).or_default().using.get_or_insert(now);
             }
             SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
                 if let Some(number) = self.open(node, to) {
                     let mut exchanges = self.exchanges.remove(&number).unwrap_or_default();
                     exchanges.count(now);
-                    self.all[number as usize].end = Some(End::Done(now, exchanges.waited));
+                    self.end(node, number, End::Done(now, exchanges.waited));
                 }
             }
             SigmaEventKind::AddRefused(to)
@@ -173,7 +263,7 @@ impl Handoffs {
             | SigmaEventKind::DeactivateSent(to) => {
                 if let Some(number) = self.open(node, to) {
                     self.exchanges.remove(&number);
-                    self.all[number as usize].end = Some(End::GivenUp(now));
+                    self.end(node, number, End::GivenUp(now));
                 }
             }
             _ => {}
@@ -182,36 +272,47 @@ impl Handoffs {
 
     /// All of them.
     #[must_use]
-    pub const fn all(&self) -> &Blocks<Handoff> {
+    pub const fn all(&self) -> &Rows<Handoff> {
         &self.all
     }
 
-    /// Those who could not be told, of one of them.
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<Handoff> {
+        self.all.get(number as usize)
+    }
+
+    /// Those who could not be told, of one of them, once the run is over.
     #[must_use]
     pub fn failed(&self, number: u32) -> &[Ipv6Addr] {
-        self.failed.get(&number).map_or(&[], Vec::as_slice)
+        self.failed_by_number.get(&number).map_or(&[], Vec::as_slice)
     }
 
     /// Numbers of those of a node.
     #[must_use]
     #[inline]
-    pub fn of(&self, node: u32) -> &[u32] {
-        self.by_node.get(node as usize).map_or(&[], Vec::as_slice)
+    pub fn of(&self, node: u32) -> &OfNode {
+        self.by_node.get(node as usize).unwrap_or(OfNode::NONE)
     }
 
     /// The address that a node moved to last.
     fn in_use(&self, node: u32) -> Option<Ipv6Addr> {
-        let own = self.of(node).iter().rev().map(|n| &self[*n]);
+        let own = self.of(node).backwards().filter_map(|n| self.get(n));
         own.filter(|h| h.done().is_some()).map(|h| h.to).next()
     }
 
     fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> u32 {
         let at = node as usize;
         if self.by_node.len() <= at {
-            self.by_node.resize_with(at + 1, Vec::new);
+            self.by_node.resize_with(at + 1, || {
+                let mut own = OfNode::default();
+                self.spill.iter().for_each(|spill| own.all.keep_in(spill));
+                own
+            });
         }
         let number = self.all.len() as u32;
-        self.by_node[at].push(number);
+        self.by_node[at].all.push(number);
+        self.by_node[at].open.push(number);
         self.all.push(Handoff {
             node,
             begin: now,
@@ -223,10 +324,18 @@ impl Handoffs {
         number
     }
 
+    fn end(&mut self, node: u32, number: u32, end: End) {
+        self.all
+            .update(number as usize, |handoff| handoff.end = Some(end));
+        if let Some(own) = self.by_node.get_mut(node as usize) {
+            own.open.retain(|open| *open != number);
+        }
+    }
+
     /// The number of the last one of a node to this address, while it goes on.
     fn open(&self, node: u32, to: Ipv6Addr) -> Option<u32> {
-        let own = self.of(node).iter().rev().copied();
-        own.filter(|n| self[*n].end.is_none()).find(|n| self[*n].to == to)
+        let mut own = self.of(node).open.iter().rev().copied();
+        own.find(|n| self.get(*n).is_some_and(|handoff| handoff.to == to))
     }
 }
 
@@ -265,7 +374,7 @@ mod tests {
             happens(301, Kind::SetPrimarySent(to));
             happens(302, Kind::SetPrimaryAcknowledged(to));
             assert_eq!(handoffs.all().len(), 2, "{end:?}: {handoffs:?}");
-            let (first, second) = (&handoffs[0], &handoffs[1]);
+            let (first, second) = (handoffs.get(0).unwrap(), handoffs.get(1).unwrap());
             assert_eq!((first.begin, first.done()), (at(1), None), "{end:?}");
             assert!(first.is_within(at(11), at(20)) && !first.is_within(at(12), at(20)));
             assert!(first.is_over(at(12)) && !first.is_over(at(11)));
@@ -284,7 +393,7 @@ mod tests {
             for &(ms, kind) in events {
                 handoffs.sigma_event(7, &SigmaEvent { time: at(ms), kind });
             }
-            handoffs[0].done()
+            handoffs.get(0).unwrap().done()
         };
         let done = |ms, delay_ms| Some((at(ms), Duration::from_millis(delay_ms)));
         let (add, added) = (Kind::AddSent(to), Kind::AddAcknowledged(to));

@@ -6,7 +6,7 @@
 
 use super::connections::{Connections, Mobility};
 use super::flow::{Move, Paths};
-use super::handoffs::{Handoff, Handoffs};
+use super::handoffs::Handoffs;
 use super::ledger::ticks;
 use super::vertical::HandoffParts;
 use segue_capture::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
@@ -134,18 +134,21 @@ impl Table<'_> {
         let since = flow.last_new().unwrap_or(flow.begin());
         let handoffs = self.handoffs();
         let own = [Some(flow.sender()), flow.receiver()].into_iter().flatten();
-        let own = own.flat_map(|node| handoffs.of(node).iter().copied());
+        let own = own.flat_map(|node| handoffs.of(node).iter());
         let moving = |n: &u32| {
-            let h = &handoffs[*n];
+            let Some(h) = handoffs.get(*n) else { return false };
             (h.asked || h.begin >= since) && !taken.contains(n) && h.is_within(since, self.end)
         };
-        let (after, before): (Vec<u32>, Vec<u32>) =
-            own.filter(moving).partition(|n| handoffs[*n].begin >= since);
+        let (after, before): (Vec<u32>, Vec<u32>) = own
+            .filter(moving)
+            .partition(|n| handoffs.get(*n).is_some_and(|h| h.begin >= since));
         // they are numbered as they began
         let Some(handoff) = after.into_iter().min().or(before.into_iter().max()) else {
             return;
         };
-        let node = handoffs[handoff].node;
+        let Some(node) = handoffs.get(handoff).map(|h| h.node) else {
+            return;
+        };
         self.shown.insert(handoff);
         let layer = match self.connections.mobility() {
             Mobility::Shim => Layer::Network,
@@ -187,18 +190,20 @@ impl Table<'_> {
     /// The handoff of a host to an address that its data shows at `first_new`: the last that had begun by then.
     fn handoff_of(&self, node: u32, to: Ipv6Addr, first_new: Instant, taken: &BTreeSet<u32>) -> Option<u32> {
         let handoffs = self.handoffs();
-        let own = handoffs.of(node).iter().rev().copied();
-        let mut begun = own.filter(|n| handoffs[*n].begin <= first_new);
+        let own = handoffs.of(node).backwards();
+        let own = own.filter_map(|n| Some((n, handoffs.get(n)?)));
+        let mut begun = own.filter(|(_, h)| h.begin <= first_new);
         begun
-            .find(|n| prefix(handoffs[*n].to) == prefix(to))
+            .find(|(_, h)| prefix(h.to) == prefix(to))
+            .map(|(n, _)| n)
             .filter(|n| !taken.contains(n))
     }
 
     /// What signalling says of a handover: times, and whom it failed to reach.
     fn signalled(&self, node: u32, handoff: Option<u32>) -> HandoverRecord {
-        let h = handoff.map(|n| &self.handoffs()[n]);
+        let h = handoff.and_then(|n| self.handoffs().get(n));
         let shim = self.connections.mobility() == Mobility::Shim;
-        let done = h.and_then(Handoff::done);
+        let done = h.and_then(|h| h.done());
         let failed = handoff.map_or(&[][..], |n| self.handoffs().failed(n));
         let parts = handoff.filter(|_| shim).and_then(|n| {
             let parts = self
@@ -212,7 +217,7 @@ impl Table<'_> {
             flow: None,
             layer: None,
             from: h.and_then(|h| h.from).map(IpAddr::from),
-            to: h.map(|h: &Handoff| h.to.into()),
+            to: h.map(|h| h.to.into()),
             time: h.map_or(0.0, |h| seconds(h.begin)),
             interruption_s: None,
             censored: false,

@@ -17,6 +17,7 @@ use crate::recorder::DropCause;
 use copies::{Chain, Copies};
 use entry_store::EntryStore;
 use segue_capture::handover::LossCause;
+use segue_capture::rows::{Rows, Spill};
 use segue_proto::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -203,6 +204,7 @@ pub struct Ledger {
     numbers: BTreeMap<FlowKey, u32>,
     /// Flow of the last segment: mostly the next one's too.
     last: usize,
+    spill: Option<Spill>,
 }
 
 #[derive(Debug)]
@@ -219,12 +221,23 @@ struct FlowLedger {
     /// What was counted of entries that are forgotten.
     forgotten: FlowCounts,
     /// Of them, what handovers may count.
-    marks: Vec<Mark>,
+    marks: Rows<Mark>,
     /// Of them, the greatest first byte of one that was lost.
     lost_last: Option<u64>,
 }
 
 impl Ledger {
+    /// Leaves what handovers may count of what is forgotten in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.flows.iter_mut().for_each(|flow| flow.marks.keep_in(spill));
+        self.spill = Some(spill.clone());
+    }
+
+    /// Has all of it in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.marks.recall());
+    }
+
     /// A host sends a segment; gives the numbers of its entry and of its flow.
     pub fn sent(&mut self, now: Instant, segment: &Segment) -> (u32, usize) {
         let number = self.flow(segment);
@@ -424,7 +437,7 @@ impl Ledger {
     pub fn marks(&self) -> impl Iterator<Item = (usize, Mark)> {
         let forgotten = self.flows.iter().enumerate();
         let forgotten =
-            forgotten.flat_map(|(number, flow)| flow.marks.iter().map(move |mark| (number, *mark)));
+            forgotten.flat_map(|(number, flow)| flow.marks.iter().map(move |mark| (number, mark)));
         let known = self.entries().filter(|(_, entry)| !entry.is_plain());
         forgotten.chain(known.filter_map(|(id, entry)| {
             let mark = Mark::of(entry, self.arrived_before(id, entry))?;
@@ -476,10 +489,14 @@ impl Ledger {
                 sent: 0,
                 retransmissions: 0,
                 forgotten: FlowCounts::default(),
-                marks: Vec::new(),
+                marks: Rows::new(),
                 lost_last: None,
             });
-            self.flows.len() - 1
+            let last = self.flows.len() - 1;
+            self.spill
+                .iter()
+                .for_each(|spill| self.flows[last].marks.keep_in(spill));
+            last
         });
     }
 }
@@ -501,7 +518,9 @@ impl FlowLedger {
     /// Counts an entry that is about to be forgotten.
     fn count(&mut self, entry: &Entry, arrived_before: bool) {
         self.forgotten.add(entry, arrived_before);
-        self.marks.extend(Mark::of(entry, arrived_before));
+        Mark::of(entry, arrived_before)
+            .into_iter()
+            .for_each(|mark| self.marks.push(mark));
         if entry.fate.is_lost() {
             self.lost_last = self.lost_last.max(Some(entry.offset));
         }

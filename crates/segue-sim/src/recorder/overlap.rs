@@ -7,6 +7,7 @@
 //! whole run: a sender that comes back to a path it has left has its stays there taken for one.
 
 use segue_capture::handover::Handover;
+use segue_capture::rows::{Rows, Spill};
 use smallvec::SmallVec;
 use std::net::Ipv6Addr;
 
@@ -19,7 +20,7 @@ const SETTLING_NS: u64 = 1_000_000_000;
 pub struct Overlaps {
     paths: SmallVec<[PathUse; 2]>,
     /// Old and new primary path, in order.
-    left: SmallVec<[(Ipv6Addr, Ipv6Addr); 2]>,
+    left: Rows<(Ipv6Addr, Ipv6Addr)>,
     primary: Option<Ipv6Addr>,
     last_new_ns: Option<u64>,
 }
@@ -35,6 +36,16 @@ struct PathUse {
 }
 
 impl Overlaps {
+    /// Leaves all but the last changes of the primary path in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.left.keep_in(spill);
+    }
+
+    /// Has all of them in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.left.recall();
+    }
+
     /// New data arrives over a path.
     pub fn received(&mut self, now_ns: u64, address: Ipv6Addr) {
         let began = self.last_new_ns.replace(now_ns).unwrap_or(now_ns);
@@ -74,7 +85,7 @@ impl Overlaps {
     /// The handovers, in order.
     pub fn finish(&self) -> Vec<Handover> {
         let find = |address: Ipv6Addr| self.paths.iter().find(|p| p.address == address);
-        let handover = |&(from, to): &(Ipv6Addr, Ipv6Addr)| {
+        let handover = |(from, to): (Ipv6Addr, Ipv6Addr)| {
             let (old, new) = (find(from)?, find(to)?);
             Some(Handover {
                 time_s: new.first_ns as f64 / 1e9,

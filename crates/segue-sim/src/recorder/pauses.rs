@@ -2,6 +2,7 @@
 
 use core::hint::cold_path;
 use segue_capture::record::DEAD_AFTER_NS;
+use segue_capture::rows::{Row, Rows, Spill};
 use segue_proto::{Duration, Instant};
 use std::sync::Arc;
 
@@ -19,6 +20,22 @@ impl Gap {
     #[must_use]
     pub fn lasted(self) -> Duration {
         self.until.since(self.since)
+    }
+}
+
+impl Row for Gap {
+    const BYTES: usize = 2 * 8;
+
+    fn put(self, to: &mut Vec<u8>) {
+        (self.since.as_nanos(), self.until.as_nanos()).put(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        let (since, until) = Row::read(from);
+        Self {
+            since: Instant::from_nanos(since),
+            until: Instant::from_nanos(until),
+        }
     }
 }
 
@@ -60,7 +77,7 @@ pub struct Pauses {
     /// The longest, the first of several.
     longest: Option<Gap>,
     /// Those through which the sender went on trying: no more than one a second.
-    outages: Vec<Gap>,
+    outages: Rows<Gap>,
     /// When something happens that the scenario has.
     events: Arc<[Gap]>,
     /// Beginning of the first of them that is not over.
@@ -78,6 +95,16 @@ impl Pauses {
             next_event: events.iter().map(|event| event.since).min(),
             ..Self::default()
         }
+    }
+
+    /// Leaves all but the last outages in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.outages.keep_in(spill);
+    }
+
+    /// Has all of them in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.outages.recall();
     }
 
     /// The sender sends something, perhaps again.
@@ -151,8 +178,8 @@ impl Pauses {
     /// Those that are over, through which the sender tried for so long that the flow would have been dead, had nothing come
     /// any more.
     #[must_use]
-    pub fn outages(&self) -> &[Gap] {
-        &self.outages
+    pub fn outages(&self) -> Vec<Gap> {
+        self.outages.iter().collect()
     }
 
     /// Whether the sender has tried for so long since new data last arrived that the flow is dead.

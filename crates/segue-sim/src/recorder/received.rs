@@ -31,6 +31,17 @@ impl Received {
         self.take_out_of_order(begin, end)
     }
 
+    /// Nothing before `floor` will be taken any more: holes there are never filled, and the ranges between them become one.
+    pub(super) fn forget_holes(&mut self, floor: u64) {
+        let Some((&begin, _)) = self.beyond.range(..floor).next() else {
+            return;
+        };
+        let behind = self.beyond.split_off(&floor);
+        let end = self.beyond.values().max().copied().unwrap_or_default();
+        self.beyond = behind;
+        self.join(begin, end.max(floor));
+    }
+
     #[inline(never)]
     fn take_out_of_order(&mut self, begin: u64, end: u64) -> u64 {
         let (mut new, mut at) = (0, begin);
@@ -98,6 +109,24 @@ mod tests {
         assert_eq!((r.cumulative, r.beyond.len()), (0, 1_000_000));
         assert_eq!(r.take(5, 20_000_025), 5 + 10 * 999_999 + 25);
         assert_eq!(r.beyond.len(), 1);
+    }
+
+    #[test]
+    fn holes_that_are_forgotten_change_nothing_of_what_comes_after_them() {
+        let mut stream = segue_proto::random::Stream::new(5, "holes");
+        let (mut kept, mut forgetful) = (Received::default(), Received::default());
+        for n in 0..20_000 {
+            let floor = 10 * n;
+            let begin = floor + 10 * stream.below(30);
+            let (a, b) = (kept.take(begin, begin + 10), forgetful.take(begin, begin + 10));
+            assert_eq!(a, b);
+            if stream.below(10) == 0 {
+                forgetful.forget_holes(floor);
+                assert!(forgetful.beyond.len() <= 32, "{}", forgetful.beyond.len());
+            }
+            assert_eq!(kept.cumulative(), forgetful.cumulative());
+        }
+        assert!(kept.beyond.len() > 1000);
     }
 
     #[test]

@@ -154,7 +154,7 @@ pub(crate) fn report(
     let handoffs = handoffs.map(|(number, h)| HandoffMetrics {
         failed: c.shims().failed(number).to_vec(),
         parts: c.vertical.parts(number as usize, h.done().map(|(at, _)| at)),
-        ..handoff(h, number, c.flows(), names)
+        ..handoff(&h, number, c.flows(), names)
     });
     let sctp = c.ledger.flows().zip(c.flows());
     let sctp = sctp.filter(|(key, _)| key.transport == Transport::Sctp);
@@ -224,7 +224,7 @@ fn sent(c: &Connections, number: usize, own: FlowEnd, names: &[String], end: Ins
         interruption_s: longest.map(Duration::as_secs_f64),
         around_events: around_events(data, over, end),
         end: own,
-        received_bytes_by_second: data.bins().to_vec(),
+        received_bytes_by_second: data.bins(),
     }
 }
 

@@ -2,8 +2,8 @@
 //! section 4): detection, configuration, registration, adaptation.
 
 use segue_capture::analyze::ThroughputBins;
-use segue_capture::blocks::Blocks;
 use segue_capture::record::Parts;
+use segue_capture::rows::{Row, Rows, Spill};
 use segue_proto::contract::LocalAddress;
 use segue_proto::{Duration, Instant, InterfaceId};
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub struct HandoffParts {
 #[derive(Debug, Default)]
 pub struct Vertical {
     hosts: BTreeMap<u32, HostState>,
-    handoffs: Blocks<Watched>,
+    handoffs: Rows<Watched>,
     /// By node: its last handoff.
     last: Vec<Option<Last>>,
     /// By the address used after: the number of the last handoff.
@@ -93,23 +93,53 @@ struct InterfaceState {
     ready: Option<(Instant, Ipv6Addr)>,
 }
 
-/// A handoff.
-#[derive(Debug)]
+/// A handoff. What data shows of the last one of a host is in [`Last`], since there is much of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Watched {
     node: u32,
-    interface: Option<InterfaceId>,
     soft: bool,
     since: Instant,
     detected: Instant,
     begin: Instant,
     told: Option<Instant>,
-    first_data: Option<Instant>,
     /// Of all but the last of a host: what it came to.
+    first_data: Option<Instant>,
     adaptation: Option<Adaptation>,
 }
 
+impl Row for Watched {
+    const BYTES: usize = 4 + 1 + 3 * 8 + 2 * 9 + 17;
+
+    fn put(self, to: &mut Vec<u8>) {
+        self.node.put(to);
+        self.soft.put(to);
+        for at in [self.since, self.detected, self.begin] {
+            at.as_nanos().put(to);
+        }
+        for at in [self.told, self.first_data] {
+            at.map(Instant::as_nanos).put(to);
+        }
+        self.adaptation.map(|a| (a.t_a_s, a.threshold_bps)).put(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        let at = |from: &mut &[u8]| Instant::from_nanos(u64::read(from));
+        let at_if = |from: &mut &[u8]| Option::<u64>::read(from).map(Instant::from_nanos);
+        Self {
+            node: Row::read(from),
+            soft: Row::read(from),
+            since: at(from),
+            detected: at(from),
+            begin: at(from),
+            told: at_if(from),
+            first_data: at_if(from),
+            adaptation: Option::read(from).map(|(t_a_s, threshold_bps)| Adaptation { t_a_s, threshold_bps }),
+        }
+    }
+}
+
 /// Adaptation time and its threshold, as in [`HandoffParts`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Adaptation {
     t_a_s: f64,
     threshold_bps: f64,
@@ -119,6 +149,8 @@ struct Adaptation {
 #[derive(Debug)]
 struct Last {
     number: u32,
+    interface: Option<InterfaceId>,
+    first_data: Option<Instant>,
     /// What arrives over the new interface.
     bins: ThroughputBins,
 }
@@ -133,6 +165,16 @@ impl Last {
 }
 
 impl Vertical {
+    /// Leaves all but the last handoffs in this store.
+    pub fn keep_in(&mut self, spill: &Spill) {
+        self.handoffs.keep_in(spill);
+    }
+
+    /// Has all of them in memory again: the run is over.
+    pub fn recall(&mut self) {
+        self.handoffs.recall();
+    }
+
     fn host(&mut self, node: u32) -> &mut HostState {
         self.hosts.entry(node).or_default()
     }
@@ -189,9 +231,9 @@ impl Vertical {
             }) if *ready == now => (*heard).max(since),
             _ => now,
         };
+        let interface = interface.map(|i| i.interface);
         let watched = Watched {
             node,
-            interface: interface.map(|i| i.interface),
             soft: left.is_none(),
             since,
             detected,
@@ -200,17 +242,21 @@ impl Vertical {
             first_data: None,
             adaptation: None,
         };
-        host.in_use = watched.interface.or(host.in_use);
+        host.in_use = interface.or(host.in_use);
         let number = self.handoffs.len() as u32;
         if self.last.len() <= node as usize {
             self.last.resize_with(node as usize + 1, || None);
         }
         let last = Last {
             number,
+            interface,
+            first_data: None,
             bins: ThroughputBins::default(),
         };
         if let Some(before) = self.last[node as usize].replace(last) {
-            self.handoffs[before.number as usize].adaptation = before.adaptation();
+            self.handoffs.update(before.number as usize, |handoff| {
+                (handoff.first_data, handoff.adaptation) = (before.first_data, before.adaptation());
+            });
         }
         self.last_to.insert(to, number);
         self.handoffs.push(watched);
@@ -219,7 +265,8 @@ impl Vertical {
     /// Somebody sends to a host's new address from now on.
     pub fn told(&mut self, now: Instant, to: Ipv6Addr) {
         if let Some(number) = self.last_to.get(&to) {
-            self.handoffs[*number as usize].told = Some(now);
+            self.handoffs
+                .update(*number as usize, |handoff| handoff.told = Some(now));
         }
     }
 
@@ -229,11 +276,10 @@ impl Vertical {
             return;
         };
         core::hint::cold_path();
-        let handoff = &mut self.handoffs[last.number as usize];
-        if handoff.interface != Some(interface) {
+        if last.interface != Some(interface) {
             return;
         }
-        handoff.first_data.get_or_insert(now);
+        last.first_data.get_or_insert(now);
         last.bins.add(now.as_nanos(), u64::from(bytes));
     }
 
@@ -245,9 +291,9 @@ impl Vertical {
         let seconds = |d: Duration| d.as_secs_f64();
         let registered = h.told.or(done);
         let last = self.last.get(h.node as usize).and_then(Option::as_ref);
-        let adaptation = match last.filter(|last| last.number as usize == number) {
-            Some(last) => last.adaptation(),
-            None => h.adaptation,
+        let (first_data, adaptation) = match last.filter(|last| last.number as usize == number) {
+            Some(last) => (last.first_data, last.adaptation()),
+            None => (h.first_data, h.adaptation),
         };
         Some(HandoffParts {
             soft: h.soft,
@@ -256,7 +302,7 @@ impl Vertical {
             t_c_s: seconds(h.begin.since(h.detected)),
             t_r_s: registered.map(|at| seconds(at.since(h.begin))),
             t_n_s: registered.map(|at| seconds(at.since(h.since))),
-            first_data_s: h.first_data.map(|at| seconds(at.since(h.since))),
+            first_data_s: first_data.map(|at| seconds(at.since(h.since))),
             t_a_s: adaptation.map(|a| a.t_a_s),
             threshold_bps: adaptation.map(|a| a.threshold_bps),
         })

@@ -2,6 +2,7 @@
 
 use super::Entry;
 use segue_capture::handover::LossCause;
+use segue_capture::rows::Row;
 
 /// What a handover may count of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,25 @@ pub struct Mark {
     pub is_spurious: bool,
     /// It was lost to handover.
     pub is_lost_to_handover: bool,
+}
+
+impl Row for Mark {
+    const BYTES: usize = 4 + 3;
+
+    fn put(self, to: &mut Vec<u8>) {
+        self.sent_ticks.put(to);
+        let flags = [self.is_retransmission, self.is_spurious, self.is_lost_to_handover];
+        flags.into_iter().for_each(|flag| flag.put(to));
+    }
+
+    fn read(from: &mut &[u8]) -> Self {
+        Self {
+            sent_ticks: Row::read(from),
+            is_retransmission: Row::read(from),
+            is_spurious: Row::read(from),
+            is_lost_to_handover: Row::read(from),
+        }
+    }
 }
 
 impl Mark {
