@@ -290,8 +290,11 @@ def replay_locator_updates(machines: World) -> None:
         now = where_things_are(other)
         assert sorted(now["sessions"][0]["locators"]) == sorted(before["sessions"][0]["locators"])
         # what comes back comes where the host is
-        assert packets_received(machines.hosts["mobile"]) - came > 50
-        assert packets_received(machines.hosts["mobile"], "eth1") - away < 20
+        came = packets_received(machines.hosts["mobile"]) - came
+        away = packets_received(machines.hosts["mobile"], "eth1") - away
+        # acknowledgements, of which one may be for many segments; what is not the agent's comes by either
+        assert came > 15, (came, away)
+        assert away < came / 2, (came, away)
         lives(client, 10e6, 14)
 
 

@@ -212,6 +212,8 @@ mod tests {
             registration: None,
             correspondents: Vec::new(),
             bindings: Vec::new(),
+            networks_without_options: Vec::new(),
+            names: None,
             handovers: Vec::new(),
             counters: [("stack".to_owned(), [("sent".to_owned(), 3)].into_iter().collect())]
                 .into_iter()

@@ -56,6 +56,7 @@ impl World {
             config.peers = vec![PeerConfig {
                 nid: NIDS[1 - own],
                 locators: peer_at.iter().map(|n| locator(*n)).collect(),
+                name: None,
             }];
             let secrets = Box::new(Stream::new(own as u64, "host"));
             let mut stack = Stack::new(Role::Ilnp(Box::new(Ilnp::new(config, secrets).unwrap())));
@@ -91,7 +92,7 @@ impl World {
         } else {
             ChecksumState::Complete
         };
-        self.hosts[host].handle_kernel(now, &packet.to_vec().into(), state, segment_size);
+        self.hosts[host].handle_kernel(now, packet.to_vec().into(), state, segment_size);
         self.settle(now);
     }
 
@@ -136,7 +137,7 @@ impl World {
     fn arrive(&mut self, now: Instant, host: usize, packet: &Packet) {
         let interface = InterfaceId(Locator::of(packet.ip.destination).0 as u8);
         let bytes = Bytes::from(packet.to_vec());
-        self.hosts[host].handle_wire(now, interface, &bytes, ChecksumState::Complete, None);
+        self.hosts[host].handle_wire(now, interface, bytes, ChecksumState::Complete, None);
     }
 
     fn count(&self, host: usize, name: &str) -> u64 {

@@ -140,7 +140,7 @@ fn a_peer_where_nobody_listens_is_left_alone() {
     world.send(at(0), 0, &syn);
     // this one knows nothing of the format: its kernel answers for the port
     world.hosts[1] = World::new().hosts.into_iter().nth(1).unwrap();
-    world.hosts[0].handle_kernel(at(500), &syn.to_vec().into(), ChecksumState::Complete, None);
+    world.hosts[0].handle_kernel(at(500), syn.to_vec().into(), ChecksumState::Complete, None);
     let sent: Vec<Packet> = core::iter::from_fn(|| world.hosts[0].poll_wire())
         .map(|t| t.packet)
         .collect();
@@ -180,12 +180,7 @@ fn without_a_peer_that_answers_only_so_much_is_tried() {
     });
     for n in 0..50 {
         let packet = icmp(identity(0), identity(1), echo.clone());
-        world.hosts[0].handle_kernel(
-            at(100 * n),
-            &packet.to_vec().into(),
-            ChecksumState::Complete,
-            None,
-        );
+        world.hosts[0].handle_kernel(at(100 * n), packet.to_vec().into(), ChecksumState::Complete, None);
     }
     let sent: Vec<Packet> = core::iter::from_fn(|| world.hosts[0].poll_wire())
         .map(|t| t.packet)
