@@ -120,7 +120,7 @@ type Table = (
     &'static [(&'static str, &'static str)],
 );
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 8] = [
     (
         "agent",
         "What the agent uses of the machine, and when it moves. One of the other tables says what it is there.",
@@ -141,6 +141,14 @@ const TABLES: [Table; 6] = [
             (
                 "metrics = \"[::1]:9477\"",
                 "Where numbers for Prometheus are served: a loopback address and port, or the path of a socket. Nowhere if there is none.",
+            ),
+            (
+                "udp_port = 56740",
+                "Where nonces travel in UDP, at both ends, in networks that drop destination options; 0 for never.",
+            ),
+            (
+                "seccomp = true",
+                "Whether the agent confines itself to the system calls that it needs, once it is set up.",
             ),
             (
                 "hold_down = \"2 s\"",
@@ -206,6 +214,44 @@ const TABLES: [Table; 6] = [
             (
                 "[[ilnp.peers]] nid, locators",
                 "A peer, and the prefixes of the networks that it may be in.",
+            ),
+        ],
+    ),
+    (
+        "names",
+        "Of an ILNPv6 host: a resolver for the applications of this machine, and a directory of its peers.",
+        &[
+            (
+                "listen = [\"[::1]:53\"]",
+                "Loopback addresses and ports where applications ask, over UDP and TCP.",
+            ),
+            (
+                "upstream = [\"2001:db8::53\"]",
+                "Resolvers that are asked, in this order. Without one only names of the file are answered.",
+            ),
+        ],
+    ),
+    (
+        "names.publish",
+        "What is published of this host by dynamic updates (RFC 2136): its NID and L64 records. The file has a key then.",
+        &[
+            ("name = \"laptop.example.org\"", "The name."),
+            (
+                "zone = \"example.org\"",
+                "The zone that it is in: what is behind its first dot if there is none.",
+            ),
+            ("server = \"2001:db8::53\"", "The primary server of the zone."),
+            (
+                "key = { name = \"laptop\", secret = \"...\" }",
+                "Signs the updates (TSIG, RFC 8945), as tsig-keygen makes it.",
+            ),
+            (
+                "ttl = \"5 s\"",
+                "For so long others may go on looking where the host was.",
+            ),
+            (
+                "addresses = true",
+                "Whether the kernel's own addresses are published too, as AAAA records.",
             ),
         ],
     ),

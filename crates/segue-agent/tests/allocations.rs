@@ -145,5 +145,6 @@ fn a_packet_takes_no_memory_for_its_bytes() {
     // each packet goes through two agents
     let passages = 2000;
     assert!(allocations <= 2 * passages + 10, "{allocations} for {passages}");
-    assert!(bytes < 256 * passages, "{bytes} bytes for {passages}");
+    // of the lists of extension headers and options, not of what it carries
+    assert!(bytes < 384 * passages, "{bytes} bytes for {passages}");
 }
