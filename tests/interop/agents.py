@@ -140,7 +140,6 @@ class World:
                 end.ip(f"link add {at_end} type veth peer name {port} netns {attacker.name}")
                 attacker.ip(f"link set {port} master {device} up")
             attacker.ip(f"link set {device} up")
-        own.device_up(name)
 
     def settle_attacker(self) -> None:
         """The attacker has a network of his own too, and nobody's address on the links that he is on."""
@@ -259,6 +258,7 @@ def world(folder: Path, *, attacked: bool = False) -> Iterator[World]:
         for device, host, name in places:
             made.join(device, host, name)
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
+            made.hosts[host].device_up(name)
         made.settle_attacker()
         advertisements = [
             f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"

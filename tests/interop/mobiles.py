@@ -128,6 +128,7 @@ def world(folder: Path, *, attacked: bool = False) -> Iterator[Mobile]:
         for device, host, name in LINKS:
             made.join(device, host, name)
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
+            made.hosts[host].device_up(name)
         made.join("d0", "home", "eth0")
         router.device_up("d0", "2001:db8:5::1/64")
         home.device_up("eth0", "2001:db8:5::2/64")
