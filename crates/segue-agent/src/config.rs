@@ -9,7 +9,7 @@ use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use segue_wire::ilnp::Nid;
 use serde::{Deserialize, Deserializer, de};
 use std::net::{Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a file says: what concerns the machine, and what the agent is there.
 #[derive(Clone, Debug)]
@@ -137,6 +137,17 @@ pub enum MetricsAt {
     Path(PathBuf),
 }
 
+impl MetricsAt {
+    /// The socket, if it is one of the file system.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Loopback(_) => None,
+            Self::Path(path) => Some(path),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for MetricsAt {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -146,7 +157,7 @@ impl<'de> Deserialize<'de> for MetricsAt {
         match text.parse::<SocketAddr>() {
             Ok(at) if at.ip().is_loopback() && at.port() != 0 => Ok(Self::Loopback(at)),
             _ => Err(de::Error::custom(format!(
-                "`{text}`: expected a loopback address and port such as \"[::1]:9477\", or the path of a socket"
+                "`{text}`: expected a loopback address and port such as \"[::1]:9477\", or the whole path of a socket such as \"/run/segue/metrics.sock\""
             ))),
         }
     }
@@ -254,6 +265,12 @@ impl Config {
             network
                 .check(interfaces)
                 .map_err(|message| format!("network {place}, {message}"))?;
+            // connections of such a machine pass the agent one way at most
+            if network.window.is_some() && matches!(self.role, RoleConfig::Fixed { .. }) {
+                return Err(format!(
+                    "network {place}, window: expected only beside [ilnp] or [mobile-node]"
+                ));
+            }
         }
         let moves = matches!(self.role, RoleConfig::MobileNode(_));
         let of_mobile_node = [
@@ -626,5 +643,16 @@ mod tests {
             "{network}"
         );
         assert!(more("handoff = \"soon\"").starts_with("line 5: unknown variant `soon`"));
+    }
+
+    #[test]
+    fn a_window_is_of_machines_whose_connections_pass_the_agent() {
+        let network = "[[network]]\ninterface = \"eth0\"\nwindow = 20000\n";
+        let refused = fixed(&format!("[correspondent]\n{network}")).unwrap_err();
+        assert_eq!(
+            refused,
+            "network 1, window: expected only beside [ilnp] or [mobile-node]"
+        );
+        assert!(Config::parse(&format!("{LEAST}{network}")).is_ok());
     }
 }

@@ -118,11 +118,9 @@ impl Control {
         now: Instant,
         mut answer: impl FnMut(Request) -> Response,
     ) -> Vec<(UnixStream, TraceRequest)> {
-        while self.connections.len() < MOST_CONNECTIONS {
-            let Ok((stream, _)) = self.listener.accept() else {
-                break;
-            };
-            if stream.set_nonblocking(true).is_ok() {
+        while let Ok((stream, _)) = self.listener.accept() {
+            // one too many is let go: left in the queue, it would wake the loop until there is room
+            if self.connections.len() < MOST_CONNECTIONS && stream.set_nonblocking(true).is_ok() {
                 self.connections.push(Connection {
                     stream,
                     until: now + PATIENCE,

@@ -80,8 +80,8 @@ fn describe(page: &mut Roff, command: &Command) {
     page.text(head);
     page.text([roman(format!("{}.", text_of(command.get_about())))]);
     let options = command
-        .get_opts()
-        .filter(|a| !matches!(a.get_id().as_str(), "help" | "version"));
+        .get_arguments()
+        .filter(|a| !a.is_positional() && !matches!(a.get_id().as_str(), "help" | "version"));
     for option in options {
         let mut head = vec![bold(format!("--{}", option.get_long().unwrap_or_default()))];
         if option.get_action().takes_values() {
@@ -140,7 +140,7 @@ const TABLES: [Table; 8] = [
             ),
             (
                 "metrics = \"[::1]:9477\"",
-                "Where numbers for Prometheus are served: a loopback address and port, or the path of a socket. Nowhere if there is none.",
+                "Where numbers for Prometheus are served: a loopback address and port, or the whole path of a socket. Nowhere if there is none.",
             ),
             (
                 "udp_port = 56740",

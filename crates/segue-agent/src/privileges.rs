@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sys::prctl::{set_keepcaps, set_no_new_privs};
 use nix::unistd::{User, chown, setgid, setgroups, setuid};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Addresses and filters; packets past the kernel's transports.
 const KEPT: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW];
@@ -20,11 +20,11 @@ pub(crate) fn find(name: Option<&str>) -> anyhow::Result<Option<User>> {
     Ok(Some(found))
 }
 
-/// Gives up everything but the two capabilities, for good; the control socket is then the user's.
+/// Gives up everything but the two capabilities, for good; the sockets are then the user's.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub(crate) fn drop_to(user: Option<&User>, socket: &Path) -> anyhow::Result<()> {
+pub(crate) fn drop_to(user: Option<&User>, sockets: &[PathBuf]) -> anyhow::Result<()> {
     let kept: CapsHashSet = KEPT.into_iter().collect();
     // what nobody has, nobody gets back
     for capability in caps::all() {
@@ -34,7 +34,9 @@ pub(crate) fn drop_to(user: Option<&User>, socket: &Path) -> anyhow::Result<()> 
         }
     }
     if let Some(user) = user {
-        chown(socket, Some(user.uid), Some(user.gid)).context("control socket")?;
+        for socket in sockets {
+            chown(socket, Some(user.uid), Some(user.gid)).with_context(|| socket.display().to_string())?;
+        }
         set_keepcaps(true)?;
         setgroups(&[]).context("agent.user")?;
         setgid(user.gid).context("agent.user")?;

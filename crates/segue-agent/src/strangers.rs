@@ -142,10 +142,14 @@ impl Head {
         };
         let mut next = fixed[6];
         for _ in 0..MOST_HEADERS {
-            if !matches!(next, HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS) {
+            if !matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS) {
                 break;
             }
-            let length = rest.get(1).map_or(0, |l| 8 * (usize::from(*l) + 1));
+            // the second byte of a fragment header is reserved (RFC 8200 section 4.5)
+            let length = match next {
+                FRAGMENT => 8,
+                _ => rest.get(1).map_or(0, |l| 8 * (usize::from(*l) + 1)),
+            };
             let Some((header, following)) = rest.split_at_checked(length).filter(|_| length > 0) else {
                 head.is_odd = true;
                 return Some((head, next, &[]));
@@ -153,12 +157,15 @@ impl Head {
             match next {
                 DESTINATION_OPTIONS => head.look_into(&header[2..]),
                 ROUTING => head.is_odd |= header[2] != TYPE_2,
+                // one that is whole says what follows (RFC 6946); behind another stands what nobody can tell
+                FRAGMENT if is_whole(header) => {}
+                FRAGMENT => return Some((head, FRAGMENT, &[])),
                 _ => head.is_odd = true,
             }
             (next, rest) = (header[0], following);
         }
         head.is_mobility = next == MOBILITY;
-        head.is_odd |= matches!(next, HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS);
+        head.is_odd |= matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS);
         Some((head, next, rest))
     }
 
@@ -190,10 +197,16 @@ impl Head {
     }
 }
 
+/// Whether a fragment header is of a packet in one piece: at the beginning, and nothing follows.
+fn is_whole(header: &[u8]) -> bool {
+    header[2] == 0 && header[3] & !0x06 == 0
+}
+
 const HOP_BY_HOP: u8 = 0;
 const UDP: u8 = 17;
 const IPV6: u8 = 41;
 const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
 const DESTINATION_OPTIONS: u8 = 60;
 const MOBILITY: u8 = 135;
 const PAD_1: u8 = 0;

@@ -40,7 +40,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use record::{Record, Showing};
-use segue_agent::config::Config;
+use segue_agent::config::{Config, MetricsAt};
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
 use segue_agent::names::Records;
@@ -55,7 +55,7 @@ use seldom::Seldom;
 use smallvec::SmallVec;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tracing::{info, warn};
 use traffic::Device;
 
@@ -78,8 +78,15 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     let control = Control::open(&socket)?;
     let confines = config.agent.seccomp;
     let metrics = config.agent.metrics.as_ref().map(Metrics::open).transpose()?;
+    let sockets = [
+        Some(socket.as_path()),
+        config.agent.metrics.as_ref().and_then(MetricsAt::path),
+    ];
+    let sockets: Vec<PathBuf> = sockets.into_iter().flatten().map(Path::to_owned).collect();
     let running = Running::begin(config)?;
-    privileges::drop_to(user.as_ref(), &socket)?;
+    // whatever is made once is made before
+    let seldom = running.seldom(&control, &signals)?;
+    privileges::drop_to(user.as_ref(), &sockets)?;
     if confines && let Err(error) = seccomp::confine() {
         // it is one wall of several: behind it there are two capabilities
         warn!(%error, "system calls are not confined: agent.seccomp = false says that this is meant");
@@ -89,7 +96,7 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     info!(role, identity, device, "ready");
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    running.carry(control, metrics, &signals)
+    running.carry(control, metrics, &signals, &seldom)
 }
 
 /// The agent while it runs.
@@ -207,13 +214,8 @@ impl Running {
         Ok(running)
     }
 
-    /// Until a signal comes.
-    fn carry(
-        mut self,
-        mut control: Control,
-        mut metrics: Option<Metrics>,
-        signals: &SignalFd,
-    ) -> anyhow::Result<u8> {
+    /// What stays open for as long as the agent runs.
+    fn seldom(&self, control: &Control, signals: &SignalFd) -> io::Result<Seldom> {
         let changes = self.interfaces.changes().into_iter();
         let fixed = [
             (Source::Signals, signals.as_fd()),
@@ -221,11 +223,21 @@ impl Running {
             (Source::Control, control.listener()),
         ];
         let all = changes.map(|(readable, fd)| (Source::Interfaces(readable), fd));
-        let seldom = Seldom::new(all.chain(fixed))?;
+        Seldom::new(all.chain(fixed))
+    }
+
+    /// Until a signal comes.
+    fn carry(
+        mut self,
+        mut control: Control,
+        mut metrics: Option<Metrics>,
+        signals: &SignalFd,
+        seldom: &Seldom,
+    ) -> anyhow::Result<u8> {
         loop {
             self.drain()?;
             let now = self.clock.now();
-            let ready = self.wait(now, &control, metrics.as_ref(), &seldom)?;
+            let ready = self.wait(now, &control, metrics.as_ref(), seldom)?;
             if ready.contains(&Source::Signals) && signals.read_signal()?.is_some() {
                 self.end();
                 return Ok(0);

@@ -281,3 +281,25 @@ fn a_nonce_in_udp_is_one_too() {
         }
     }
 }
+
+#[test]
+fn a_fragment_header_of_a_whole_packet_hides_nothing() {
+    let mut secrets = Stream::new(7, "first");
+    let whole = first_packet(&mut secrets, 1);
+    let before = look(&whole).unwrap();
+    let with = |fragment: [u8; 8]| {
+        let mut bytes = whole.to_vec();
+        bytes[6] = FRAGMENT;
+        bytes.splice(40..40, fragment);
+        look(&bytes).unwrap()
+    };
+    // its second byte is reserved, and so are two bits of the offset's
+    let seen = with([DESTINATION_OPTIONS, 0xff, 0, 6, 1, 2, 3, 4]);
+    assert_eq!(seen, before);
+    assert!(seen.nonce.is_some());
+    // what follows a piece is no beginning of anything
+    for (offset, more) in [(0, 1), (1, 0)] {
+        let seen = with([DESTINATION_OPTIONS, 0, 0, offset << 3 | more, 1, 2, 3, 4]);
+        assert_eq!((seen.nonce, seen.is_odd), (None, false));
+    }
+}
