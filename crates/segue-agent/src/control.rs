@@ -11,6 +11,7 @@ use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,7 @@ impl Control {
         match UnixStream::connect(path) {
             Ok(_) => bail!("{shown}: an agent runs already: expected one for each control socket"),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).with_context(|| shown.to_string())?;
+                remove_socket(path).with_context(|| shown.to_string())?;
             }
             Err(_) => {}
         }
@@ -147,6 +148,20 @@ enum Turn {
     Waits,
     Done,
     Reads(TraceRequest),
+}
+
+/// Takes away a socket that nobody listens at. Connections to a file of another kind are refused as well, and it stays.
+///
+/// # Errors
+/// If it is no socket, or cannot be removed.
+pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
+    if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "is a file that is no socket: expected the path of a socket, or of nothing",
+        ));
+    }
+    std::fs::remove_file(path)
 }
 
 impl Drop for Control {
@@ -332,5 +347,19 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         drop(Control::open(&path).unwrap());
         assert!(!path.exists());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file that is in the way")]
+    fn a_file_that_is_no_socket_stays() {
+        let path = std::env::temp_dir().join(format!("segue-agent-{}.txt", std::process::id()));
+        std::fs::write(&path, "precious").unwrap();
+        let refused = Control::open(&path).err().unwrap();
+        assert!(
+            format!("{refused:#}").ends_with("expected the path of a socket, or of nothing"),
+            "{refused:#}"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        std::fs::remove_file(&path).unwrap();
     }
 }

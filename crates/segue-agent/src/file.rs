@@ -28,6 +28,12 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Config> {
         .take(LONGEST)
         .read_to_string(&mut text)
         .with_context(|| shown.to_string())?;
+    if metadata.len() > LONGEST {
+        bail!(
+            "{shown}: has {} bytes: expected {LONGEST} at most",
+            metadata.len()
+        );
+    }
     let config = Config::parse(&text).map_err(|message| anyhow!("{shown}: {message}"))?;
     let mode = metadata.permissions().mode();
     if config.has_secret() && mode & OF_OTHERS != 0 {

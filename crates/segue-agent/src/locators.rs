@@ -177,6 +177,10 @@ impl Locators {
                     (true, true) => Told::Deprecated,
                 };
                 let before = core::mem::replace(told, now);
+                if before != Told::Nothing && !is_held {
+                    // somebody has taken it away
+                    changes.push(Change::Add(address));
+                }
                 let events: &[AddressEvent] = match (before, now) {
                     (Told::Nothing, Told::Ready) | (Told::Deprecated, Told::Ready) => {
                         &[AddressEvent::Ready(address)]

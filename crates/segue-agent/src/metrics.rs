@@ -5,6 +5,7 @@ mod page;
 
 pub(crate) use page::{Handovers, Page};
 
+use crate::control::remove_socket;
 use anyhow::Context as _;
 use nix::sys::stat::{Mode, umask};
 use segue_agent::config::MetricsAt;
@@ -133,7 +134,7 @@ impl Listener {
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match UnixStream::connect(path) {
         Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove_socket(path)?,
         Err(_) => {}
     }
     let before = umask(Mode::from_bits_truncate(0o117));

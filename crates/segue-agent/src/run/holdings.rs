@@ -39,27 +39,6 @@ pub(super) struct Holdings {
 }
 
 impl Holdings {
-    /// Gives back what an agent that was killed has left on the interfaces of these names.
-    ///
-    /// # Errors
-    /// As the kernel has them.
-    pub fn clear(
-        requests: &mut Requests,
-        locators: &Locators,
-        held: &[Held],
-        names: &[String],
-    ) -> anyhow::Result<()> {
-        for left in held
-            .iter()
-            .filter(|h| locators.is_own(h.address, h.prefix_length))
-        {
-            let name = &names[left.interface];
-            info!(interface = name, address = %left.address, "found an address of an agent that was killed: removed");
-            remove(requests, if_nametoindex(name.as_str())?, left.address)?;
-        }
-        Ok(())
-    }
-
     /// Sets up the device with the number `device` and the way to it, for packets that grow by so many bytes on their way to
     /// interfaces of these names.
     ///
@@ -101,6 +80,22 @@ impl Holdings {
                 TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
             )?,
         })
+    }
+
+    /// Gives back what an agent that was killed has left on the interfaces of these names.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn clear(&mut self, locators: &Locators, held: &[Held], names: &[String]) -> anyhow::Result<()> {
+        for left in held
+            .iter()
+            .filter(|h| locators.is_own(h.address, h.prefix_length))
+        {
+            let name = &names[left.interface];
+            info!(interface = name, address = %left.address, "found an address of an agent that was killed: removed");
+            remove(&mut self.requests, if_nametoindex(name.as_str())?, left.address)?;
+        }
+        Ok(())
     }
 
     /// Has the kernel hold an address on the interface of a number, or hold it for longer.

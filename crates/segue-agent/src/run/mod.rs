@@ -67,6 +67,8 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // whoever reads the log may be gone
+        .log_internal_errors(false)
         .init();
     let mut ends = SigSet::empty();
     ends.add(Signal::SIGINT);
@@ -158,7 +160,7 @@ impl Running {
         } = Setup::new(&machine, config.role, config.names.as_deref())?;
         let listen = config.names.map(|names| names.listen).unwrap_or_default();
         let names = names.map(|names| NameService::open(names, listen)).transpose()?;
-        let mut requests = Requests::new().context("rtnetlink")?;
+        let requests = Requests::new().context("rtnetlink")?;
         let addresses = AddressWatch::new().context("addresses of this machine")?;
         let held = held(&addresses, &machine.interfaces);
         if let Some(clash) = locators.clash(&held) {
@@ -169,7 +171,6 @@ impl Running {
                 clash.prefix_length
             );
         }
-        Holdings::clear(&mut requests, &locators, &held, &machine.interfaces)?;
         let device = Device::open(&machine.device)?;
         let index = if_nametoindex(machine.device.as_str())?;
         let stack = if networks.have_windows() {
@@ -177,7 +178,7 @@ impl Running {
         } else {
             stack
         };
-        let holdings = Holdings::set_up(
+        let mut holdings = Holdings::set_up(
             requests,
             (index, &machine.device),
             destinations,
@@ -185,6 +186,8 @@ impl Running {
             overhead,
             &machine.interfaces,
         )?;
+        // the device and its routes are nobody else's: what is left is not of an agent that runs
+        holdings.clear(&locators, &held, &machine.interfaces)?;
         let guard = format!("segue-{}", machine.device);
         let selected = selected(stack.role(), locators.identifier());
         let interfaces = Interfaces::new(machine.interfaces, addresses, index, &guard, selected)?;
