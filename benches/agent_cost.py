@@ -5,8 +5,8 @@
 Two network namespaces joined by a veth pair. First a datagram goes to and fro through identities and one without the
 agent, in turn, one at a time with a pause in between; medians. Then a thousand peers call: a program that speaks
 ILNPv6 for as many node identifiers as are asked for, each with a nonce of its own, whose datagrams a program of this
-host answers. A session counts when an answer with the host's nonce has come back. Left out, with the reason, without
-root. Standard library only.
+host answers. A peer carries on: it has had its answer when a second one with the host's nonce has come back. Left
+out, with the reason, without root. Standard library only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from agent_hosts import ENDS, IDENTITIES, NAMES, NIDS, PLAIN, agents, do, inside
 PORT = 7
 PAUSE_S = 0.002
 SIZE = 64
-PEERS_PREFIX = "2001:db8:9:0"
+# Strangers of one network (48 bits) may begin so many sessions at once and no more: the peers are from many.
+PEERS_ROUTE = "2001:db8:4000::/40"
+PEERS_PER_NETWORK = 20
+# Who is not heard again after his first packet is soon forgotten.
+ANSWERS = 2
 UDP = 17
 DESTINATION_OPTIONS = 60
 ILNP_NONCE = 0x8B
@@ -89,13 +93,15 @@ def first_packet(source: IPv6Address, destination: IPv6Address, nonce: bytes) ->
 
 
 def be_peers(count: int, mac: str) -> None:
-    """Call from so many node identifiers, until each has had an answer with a nonce; prints how many had."""
+    """Call from so many node identifiers, until each has had its answers with a nonce; prints how many had."""
     link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86DD))
     link.bind(("eth0", 0))
     link.settimeout(0.02)
     destination = IPv6Address(f"2001:db8:1:0:{NIDS['a']}")
     header = bytes.fromhex(mac.replace(":", "")) + bytes(link.getsockname()[4]) + b"\x86\xdd"
-    silent = {IPv6Address(f"{PEERS_PREFIX}:2bb:0:0:{number + 1:x}").packed for number in range(count)}
+    places = [(0x4000 + number // PEERS_PER_NETWORK, number + 1) for number in range(count)]
+    answers = {IPv6Address(f"2001:db8:{network:x}:0:2bb:0:0:{one:x}").packed: 0 for network, one in places}
+    silent = set(answers)
     deadline = time.monotonic() + PATIENCE_S
     while silent and time.monotonic() < deadline:
         for source in list(silent)[:100]:
@@ -106,7 +112,10 @@ def be_peers(count: int, mac: str) -> None:
             while silent:
                 packet = link.recv(2048)[14:]
                 if packet[6] == DESTINATION_OPTIONS and packet[42] == ILNP_NONCE:
-                    silent.discard(packet[24:40])
+                    peer = packet[24:40]
+                    answers[peer] = answers.get(peer, 0) + 1
+                    if answers[peer] >= ANSWERS:
+                        silent.discard(peer)
     print(count - len(silent))
 
 
@@ -128,8 +137,7 @@ def measure(program: str, rounds: int, sessions: int) -> dict[str, float]:
         said = do(*inside("a", python, this, "--ask", str(rounds), PLAIN["b"], IDENTITIES["b"]))
         plain, through = (statistics.median(times) for times in json.loads(said))
         before = resident_kib(processes["a"])
-        prefix = f"{PEERS_PREFIX}::/64".replace(":0::", "::")
-        do("ip", "-n", NAMES["a"], "-6", "route", "add", prefix, "via", PLAIN["b"])
+        do("ip", "-n", NAMES["a"], "-6", "route", "add", PEERS_ROUTE, "via", PLAIN["b"])
         mac = json.loads(do("ip", "-n", NAMES["a"], "-j", "link", "show", "eth0"))[0]["address"]
         answered = int(do(*inside("b", python, this, "--peers", str(sessions), mac)))
         status = json.loads(do(program, "status", "--json", "--socket", f"{made}/a.sock"))

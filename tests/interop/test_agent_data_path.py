@@ -71,7 +71,7 @@ def test_a_handover_every_two_seconds_takes_nothing_for_good() -> None:
 
 
 def test_a_thousand_peers_take_little_memory() -> None:
-    """Each has called, and has had an answer."""
+    """Each has called, has had an answer, and has carried on."""
     bench = Path(build.ROOT, "benches", "agent_cost.py")
     command = [sys.executable, str(bench), str(agents.program()), "--rounds=50", f"--sessions={SESSIONS}", "--json"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
