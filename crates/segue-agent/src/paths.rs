@@ -122,21 +122,24 @@ impl Paths {
     }
 
     /// How long a packet may be that is about to be sent and is longer; nothing if it fits. `grown` is by how many bytes it is longer than
-    /// it was when the kernel sent it.
-    pub fn exceeds(&mut self, now: Instant, transmit: &mut Transmit, grown: usize) -> Option<usize> {
+    /// it was when the kernel sent it, `later` by how many it is going to be longer yet: what it is told has room for these.
+    pub fn exceeds(
+        &mut self,
+        now: Instant,
+        transmit: &mut Transmit,
+        grown: usize,
+        later: usize,
+    ) -> Option<usize> {
         let Transmit { interface, packet } = transmit;
-        let interface_mtu = self.interfaces.get(interface).map(|mtu| *mtu as usize);
+        let room = |mtu: u32| (mtu as usize).saturating_sub(later);
+        let interface_mtu = self.interfaces.get(interface).map(|mtu| room(*mtu));
         if let Some(most) = interface_mtu
             && clamp(innermost(packet), most.saturating_sub(grown))
         {
             self.counters.clamped += 1;
         }
         let path = self.known.get(now, *interface, packet.ip.destination);
-        let limit = path
-            .map(|mtu| mtu as usize)
-            .into_iter()
-            .chain(interface_mtu)
-            .min()?;
+        let limit = path.map(room).into_iter().chain(interface_mtu).min()?;
         (segment_length(packet) > limit).then_some(limit)
     }
 

@@ -533,49 +533,56 @@ impl Stack {
     /// A packet goes down, in one form or two, and in pieces if it has to. `sent` is as the kernel sent it.
     fn send(&mut self, now: Instant, transmit: Transmit, sent: Option<&Sent>) {
         let by = self.carriages.as_mut().map(|c| c.choose(now, &transmit));
-        let (option, udp) = by.unwrap_or((true, false));
-        if udp && let Some(carriages) = &self.carriages {
-            let Transmit {
-                interface,
-                ref packet,
-            } = transmit;
-            // no device cuts up what is in UDP
-            let grown = sent.map(|sent| sent.growth_of(packet) + LONGER_BY);
-            let packets: Vec<Packet> = cut(packet.clone())
-                .iter()
-                .filter_map(|packet| carriages.in_udp(packet))
-                .collect();
-            for packet in packets {
-                self.fit(now, Transmit { interface, packet }, sent.zip(grown));
+        match by.unwrap_or((true, false)) {
+            (option, true) => {
+                let copy = option.then(|| transmit.clone());
+                self.fit(now, transmit, sent, Carriage::Udp);
+                if let Some(transmit) = copy {
+                    self.fit(now, transmit, sent, Carriage::Option);
+                }
             }
-        }
-        if option {
-            let grown = sent.map(|sent| sent.growth_of(&transmit.packet));
-            self.fit(now, transmit, sent.zip(grown));
+            (true, false) => self.fit(now, transmit, sent, Carriage::Option),
+            (false, false) => {}
         }
     }
 
-    fn fit(&mut self, now: Instant, mut transmit: Transmit, sent: Option<(&Sent, usize)>) {
-        let grown = sent.map_or(0, |(_, grown)| grown);
-        let Some(limit) = self.paths.exceeds(now, &mut transmit, grown) else {
-            let Transmit { interface, packet } = transmit;
-            if matches!(packet.payload, Payload::Ipv6(_)) {
-                for packet in cut(packet) {
-                    self.push(interface, packet);
+    /// A packet goes down in one form. It is the form with the option that is looked at and cut up, and what there is of it then goes
+    /// in UDP: each piece has its nonce, and is known to be of its session.
+    fn fit(&mut self, now: Instant, mut transmit: Transmit, sent: Option<&Sent>, by: Carriage) {
+        let in_udp = by == Carriage::Udp;
+        let later = if in_udp { LONGER_BY } else { 0 };
+        let grown = match sent {
+            Some(sent) => sent.growth_of(&transmit.packet),
+            // it waited for a look-up, or is the role's own: what it may have grown by
+            None => {
+                let peer = transmit.packet.final_destination();
+                self.role.shim().map_or(0, |shim| shim.overhead(peer)) as usize
+            }
+        };
+        let limit = self.paths.exceeds(now, &mut transmit, grown, later);
+        let Transmit { interface, packet } = transmit;
+        let pieces = match limit {
+            // no device cuts up what is in a tunnel or in UDP
+            None if in_udp || matches!(packet.payload, Payload::Ipv6(_)) => cut(packet),
+            None => return self.push(interface, packet),
+            Some(limit) => {
+                let sent = sent.map(|sent| (sent, grown));
+                let Outcome { pieces, answer } = self.paths.too_long(now, packet, limit, sent);
+                if let Some(answer) = answer {
+                    self.counters.to_kernel += 1;
+                    self.to_kernel.push_back(answer);
                 }
-            } else {
+                pieces
+            }
+        };
+        for piece in pieces {
+            let piece = match &self.carriages {
+                Some(carriages) if in_udp => carriages.in_udp(&piece),
+                _ => Some(piece),
+            };
+            if let Some(packet) = piece {
                 self.push(interface, packet);
             }
-            return;
-        };
-        let interface = transmit.interface;
-        let Outcome { pieces, answer } = self.paths.too_long(now, transmit.packet, limit, sent);
-        for packet in pieces {
-            self.push(interface, packet);
-        }
-        if let Some(answer) = answer {
-            self.counters.to_kernel += 1;
-            self.to_kernel.push_back(answer);
         }
     }
 

@@ -101,6 +101,90 @@ fn a_session_moves_into_such_a_network_and_out_of_it() {
     );
 }
 
+/// A session whose host 0 has moved to where options are dropped, and that goes on in UDP.
+fn in_udp() -> World {
+    let mut world = World::with_session();
+    world.network.no_options_at = Some(2);
+    world.hosts[0].prefer(at(1000), InterfaceId(2));
+    world.settle(at(1000));
+    world.sent.clear();
+    world.send(at(1010), 0, &datagram(0, 7, 9, b"to"));
+    world.send(at(1010), 1, &datagram(1, 9, 7, b"fro"));
+    assert_eq!(world.forms(0), [Carriage::Udp]);
+    world.given = [Vec::new(), Vec::new()];
+    world.sent.clear();
+    world
+}
+
+#[test]
+fn of_what_is_too_big_in_udp_the_kernel_is_told_as_it_sent_it() {
+    // RFC 8201 section 4: the second is not sent, and the answer is about an identity's packet, not about one of the port's
+    let mut world = in_udp();
+    world.network.mtu = Some(1400);
+    let big = datagram(0, 7, 9, &[5; 1440 - 48]);
+    for n in 0..2 {
+        world.sent.clear();
+        world.send(at(2000 + n), 0, &big);
+        let told = world.given[0].pop().expect("an error");
+        assert_eq!(error_of(&told), (identity(0), identity(1), 1440, Some(1384)));
+    }
+    assert_eq!(world.sent.len(), 0);
+    assert_eq!(world.count(0, "too_big"), 1);
+    world.send(at(2010), 0, &datagram(0, 7, 9, &[5; 1384 - 48]));
+    assert_eq!(world.sent[0].1.buffer_len(), 1400);
+    assert_eq!(world.given[1].len(), 1);
+}
+
+#[test]
+fn fragments_go_in_udp_each_with_its_nonce() {
+    // RFC 8200 section 5: the kernel may not make it smaller
+    let mut world = in_udp();
+    world.network.mtu = Some(1280);
+    let least = datagram(0, 7, 9, &[6; 1280 - 48]);
+    world.send(at(2000), 0, &least);
+    assert_eq!(error_of(&world.given[0][0]).3, Some(1280));
+    world.sent.clear();
+    world.send(at(2010), 0, &least);
+    let lengths: Vec<usize> = world.sent.iter().map(|(_, p)| p.buffer_len()).collect();
+    assert_eq!(lengths, [1280, 40 + 16 + 8 + 24]);
+    for (_, packet) in &world.sent {
+        let Payload::Udp(datagram) = &packet.payload else {
+            panic!("UDP: {packet:?}")
+        };
+        let segue_wire::Data::Bytes(data) = &datagram.data else {
+            panic!("bytes")
+        };
+        assert_eq!(NonceInUdp::parse(data).unwrap().next_header, 44);
+    }
+    assert_eq!(together(&world.given[1]), least);
+    assert_eq!(world.count(0, "fragmented"), 1);
+    // so does a super-packet in each of its segments
+    world.given[1].clear();
+    world.send_as(at(2020), 0, &segment(0, 0x10, &[], 3 * 1220), Some(1220));
+    assert_eq!(world.given[1].len(), 6);
+    for two in world.given[1].chunks(2) {
+        assert!(matches!(together(two).payload, Payload::Tcp(_)));
+    }
+}
+
+#[test]
+fn the_segment_size_of_a_syn_in_udp_leaves_room_for_it() {
+    // RFC 9293 section 3.7.1
+    let mut world = in_udp();
+    world.hosts[0].set_mtu(InterfaceId(2), 1280);
+    world.send(at(2000), 0, &segment(0, 2, &[2, 4, 5, 0x78], 0));
+    assert_eq!(world.forms(0), [Carriage::Udp]);
+    let [syn] = &world.given[1][..] else {
+        panic!("a SYN")
+    };
+    assert!(is_right(syn));
+    let Payload::Raw(raw) = &syn.payload else {
+        panic!("TCP in bytes")
+    };
+    assert_eq!(raw.bytes[22..24], (1280u16 - 8 - 8 - 60).to_be_bytes());
+    assert_eq!(world.count(0, "mss_clamped"), 1);
+}
+
 #[test]
 fn strangers_get_nothing_out_of_the_port() {
     let mut world = World::with_session();
