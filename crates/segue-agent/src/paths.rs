@@ -21,9 +21,9 @@ use pieces::{in_pieces, segment_length};
 use segment_size::clamp;
 
 use crate::packets::innermost;
-use segue_proto::Instant;
 use segue_proto::contract::{InterfaceId, Transmit};
 use segue_proto::shim::Count;
+use segue_proto::{Duration, Instant, TokenBucket};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::icmpv6::invoking::MIN_MTU;
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
@@ -194,6 +194,10 @@ impl Paths {
         let Some(after) = Quotation::of_bytes(invoking) else {
             return true;
         };
+        // not about a session of the role's: the kernel, which has sent the packet, knows what to think of it (RFC 8201 section 6)
+        if after == before {
+            return true;
+        }
         // RFC 8201 section 4: it cannot be about this packet
         if *mtu as usize >= before.length {
             self.counters.incredible_mtus += 1;
@@ -209,7 +213,7 @@ impl Paths {
 
     /// Says to the kernel that a packet is too big, as a router would that is its peer (RFC 4443 section 3.2).
     fn too_big(&mut self, now: Instant, sent: &Sent, mut packet: Packet, mtu: usize) -> Option<Packet> {
-        if !self.answers.may_answer(now) {
+        if !self.answers.0.take(now) {
             self.counters.too_big_unanswered += 1;
             return None;
         }
@@ -254,39 +258,19 @@ fn fingerprint(packet: &Packet) -> u32 {
     })
 }
 
-/// How often the kernel is told of a packet that is too big: as errors are limited (RFC 4443 section 2.4 f), a bucket of tokens.
+/// How often the kernel is told of a packet that is too big: as errors are limited (RFC 4443 section 2.4 f).
 #[derive(Debug)]
-struct Answers {
-    left: u32,
-    at: Instant,
-}
+struct Answers(TokenBucket);
 
 impl Default for Answers {
     fn default() -> Self {
-        Self {
-            left: BURST,
-            at: Instant::ZERO,
-        }
+        Self(TokenBucket::new(BURST, INTERVAL))
     }
 }
 
-impl Answers {
-    fn may_answer(&mut self, now: Instant) -> bool {
-        let since = now.since(self.at).as_nanos();
-        let new = since / NS_PER_ANSWER;
-        if new > 0 {
-            self.left = u64::from(self.left).saturating_add(new).min(u64::from(BURST)) as u32;
-            self.at = now;
-        }
-        let may = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        may
-    }
-}
-
-/// At once, and one each 10 ms.
-const BURST: u32 = 50;
-const NS_PER_ANSWER: u64 = 10_000_000;
+/// At once, and from then on one each.
+const BURST: u64 = 50;
+const INTERVAL: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,8 @@ pub(super) fn clamp(packet: &mut Packet, most: usize) -> bool {
     let Some((at, announced)) = announced(&raw.bytes) else {
         return false;
     };
-    let most = most.saturating_sub(HEADER_LEN + TCP_HEADER).max(LEAST) as u16;
+    let room = most.saturating_sub(HEADER_LEN + TCP_HEADER);
+    let most = room.max(LEAST).min(u16::MAX.into()) as u16;
     if announced <= most {
         return false;
     }
@@ -70,5 +71,50 @@ const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
 const CHECKSUM: usize = 16;
 const SYN: u8 = 0x02;
-/// What every host takes (RFC 9293 section 3.7.1: for IPv6, 1220).
+/// What always fits: 1220 bytes are what there is room for in 1280 (RFC 9293 section 3.7.1), less the 64 by which a packet grows at
+/// most, in a tunnel and with a routing header. An MTU that is lower is nobody's that speaks IPv6 (RFC 8200 section 5).
 const LEAST: usize = 1220 - 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segue_wire::{Ipv6Header, RawPayload};
+    use std::net::Ipv6Addr;
+
+    #[test]
+    fn a_size_is_between_what_always_fits_and_what_can_be_said() {
+        for (announced, most, expected) in [
+            (1460u16, 1400usize, 1340u16),
+            (1460, 600, 1156),
+            // more than sixteen bits: of a loopback, or of a virtual link
+            (1460, 65_536 + 60, 1460),
+            (u16::MAX, 70_000, u16::MAX),
+        ] {
+            let mut bytes = vec![0; 24];
+            (bytes[12], bytes[13]) = (6 << 4, SYN);
+            bytes[20..22].copy_from_slice(&[2, 4]);
+            bytes[22..].copy_from_slice(&announced.to_be_bytes());
+            let mut packet = Packet {
+                ip: Ipv6Header {
+                    source: Ipv6Addr::LOCALHOST,
+                    destination: Ipv6Addr::LOCALHOST,
+                    traffic_class: 0,
+                    hop_limit: 64,
+                    flow_label: 0,
+                },
+                extensions: Vec::new(),
+                payload: Payload::Raw(RawPayload {
+                    next_header: TCP,
+                    bytes: bytes.into(),
+                    checksum: ChecksumState::Partial,
+                    segment_size: None,
+                }),
+            };
+            assert_eq!(clamp(&mut packet, most), expected < announced);
+            let Payload::Raw(raw) = &packet.payload else {
+                panic!("TCP in bytes")
+            };
+            assert_eq!(raw.bytes[22..], expected.to_be_bytes(), "of {most}");
+        }
+    }
+}

@@ -5,7 +5,6 @@ mod udp;
 use super::*;
 use crate::stack::{Role, Stack};
 use bytes::Bytes;
-use segue_proto::Duration;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::LocalAddress;
 use segue_proto::ilnp::{Config, Ilnp, PeerConfig};
@@ -319,6 +318,36 @@ fn an_mtu_is_believed_only_with_the_nonce_that_was_sent() {
     world.arrive(at(300), 0, &forge(|_| {}, 600));
     world.settle(at(300));
     assert_eq!(error_of(&world.given[0][0]).3, Some(1280));
+}
+
+#[test]
+fn of_a_path_mtu_nothing_is_learnt_that_is_not_about_a_session() {
+    let mut world = World::with_session();
+    world.send(at(100), 1, &datagram(1, 9, 7, b"from the peer"));
+    let (_, from_peer) = world.sent.pop().unwrap();
+    let elsewhere = Packet {
+        ip: Ipv6Header {
+            source: from_peer.ip.destination,
+            destination: locator(9).address(Nid(77)),
+            ..from_peer.ip
+        },
+        ..datagram(0, 7, 9, &[5; 1440 - 48])
+    };
+    let too_big = Payload::Icmpv6(Icmpv6::PacketTooBig {
+        mtu: 1300,
+        invoking: Icmpv6::quote(&elsewhere),
+    });
+    // with the nonce of the peer's session, or else it would not come up
+    let packet = Packet {
+        payload: too_big,
+        ..from_peer
+    };
+    world.given[0].clear();
+    world.arrive(at(200), 0, &packet);
+    world.settle(at(200));
+    // it is the kernel's, as it came
+    assert_eq!(error_of(&world.given[0][0]).3, Some(1300));
+    assert_eq!(world.count(0, "path_mtus"), 0);
 }
 
 #[test]
