@@ -311,6 +311,18 @@ impl Stack {
             self.counters.malformed += 1;
             return;
         };
+        // a kernel joins datagrams of the same ports, and all that is carried in UDP has these
+        if self.carriages.as_ref().is_some_and(|c| c.are_joined(&packet)) {
+            for packet in cut(packet) {
+                self.take_in(now, interface, packet);
+            }
+        } else {
+            self.take_in(now, interface, packet);
+        }
+    }
+
+    /// A packet that arrived, by itself.
+    fn take_in(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
         // what a router quotes is as it was on the wire
         self.arrived = (interface, Quotation::of(&packet));
         let (packet, heard) = match self.unwrap(now, packet) {

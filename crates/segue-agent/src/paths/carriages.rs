@@ -72,6 +72,8 @@ struct Way {
     /// When the first packet was sent that has not been answered, and how many were since.
     unanswered: Option<Instant>,
     sent_since: u32,
+    /// The option was sent since it was last known how the peer is heard: what comes in UDP alone says something against it.
+    option_tried: bool,
     /// Copies in UDP sent since it was last heard, and the last of them.
     copies: u32,
     copied: Option<Instant>,
@@ -206,6 +208,7 @@ impl Carriages {
             (None, Some(true)) if signalling => (true, true),
             (None, _) => (true, may && (unanswered || remembered)),
         };
+        way.option_tried |= option;
         if option && udp {
             way.copied = Some(now);
             way.copies = way.copies.saturating_add(1);
@@ -218,6 +221,13 @@ impl Carriages {
     /// A packet with the option, in UDP. `None` if it is none.
     pub fn in_udp(&self, packet: &Packet) -> Option<Packet> {
         Some(NonceInUdp::of(packet)?.packet(packet.ip, self.port))
+    }
+
+    /// Whether these are several datagrams to the port in one super-packet, which have to be cut apart before they are looked at: each
+    /// has a nonce of its own.
+    pub fn are_joined(&self, packet: &Packet) -> bool {
+        matches!(&packet.payload, Payload::Raw(raw)
+            if raw.segment_size.is_some() && self.is_to_port(raw.next_header, &raw.bytes))
     }
 
     /// A packet that arrived for one of this host's locators: what the role is to be given, and what there is to be learnt if it is of a
@@ -276,7 +286,7 @@ impl Carriages {
             && way.by == Some(Carriage::Option)
             && now.since(way.option_heard) < AFRESH
         {
-            (way.unanswered, way.sent_since) = (None, 0);
+            (way.unanswered, way.sent_since, way.option_tried) = (None, 0, false);
             return None;
         }
         let Some(called) = shim.session_called(Nid::of(there), Nid::of(here), nonce) else {
@@ -293,7 +303,7 @@ impl Carriages {
         match (way.by, by) {
             (_, Carriage::Option) => {
                 way.by = Some(Carriage::Option);
-                way.option_heard = now;
+                (way.option_heard, way.option_tried) = (now, false);
                 self.networks.remove(&Locator::of(here));
             }
             // of what was sent in both forms, the option is only late
@@ -302,7 +312,8 @@ impl Carriages {
             (_, Carriage::Udp) if heard.empty => {}
             (before, Carriage::Udp) => {
                 way.by = Some(Carriage::Udp);
-                if before != Some(Carriage::Udp) && way.sent.is_some() {
+                let tried = core::mem::take(&mut way.option_tried);
+                if before != Some(Carriage::Udp) && tried {
                     self.counters.networks_without_options += 1;
                     remember(&mut self.networks, Locator::of(here), now + REMEMBERED);
                 }
@@ -407,6 +418,7 @@ fn way_of(ways: &mut BTreeMap<Pair, Way>, now: Instant, pair: Pair) -> Option<&m
         option_heard: now,
         unanswered: None,
         sent_since: 0,
+        option_tried: false,
         copies: 0,
         copied: None,
         offers: 0,

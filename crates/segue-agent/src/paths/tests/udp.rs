@@ -272,3 +272,70 @@ fn without_a_peer_that_answers_only_so_much_is_tried() {
     let in_udp = sent.iter().filter(|p| matches!(p.payload, Payload::Udp(_)));
     assert_eq!(in_udp.count(), 4);
 }
+
+#[test]
+fn a_network_is_known_to_drop_options_only_where_one_was_sent() {
+    let mut world = World::with_session();
+    world.send(at(100), 0, &datagram(0, 7, 9, b"to"));
+    world.send(at(100), 1, &datagram(1, 9, 7, b"fro"));
+    let (_, fro) = world.sent.pop().unwrap();
+    let (_, to) = world.sent.pop().unwrap();
+    let Role::Ilnp(shim) = world.hosts[0].role() else {
+        panic!("ILNP")
+    };
+    let mut carriages = Carriages::new(DEFAULT_PORT);
+    // the peer is at one locator, and half an hour later at another
+    for (minute, peer_at, forms) in [(0, 3, (true, false)), (30, 4, (false, true))] {
+        let now = at(minute * 60_000);
+        let peer = locator(peer_at).address(NIDS[1]);
+        let (mut to, mut fro) = (to.clone(), fro.clone());
+        (to.ip.destination, fro.ip.source) = (peer, peer);
+        // with a checksum over these addresses
+        fro.payload = datagram(1, 9, 7, b"fro").payload;
+        let sent = Transmit {
+            interface: InterfaceId(1),
+            packet: to,
+        };
+        assert_eq!(carriages.choose(now, &sent), forms);
+        let answer = carriages.in_udp(&fro).unwrap().to_vec().into();
+        let answer = Packet::parse_raw(&answer, ChecksumState::Complete, None).unwrap();
+        let (_, heard) = carriages.arrived(now, answer);
+        carriages.settle(now, heard.unwrap(), shim);
+        let there = [locator(peer_at)].into_iter();
+        assert_eq!(carriages.carriage_of(NIDS[1], there), Some(Carriage::Udp));
+        assert_eq!(carriages.networks(now).collect::<Vec<_>>(), [locator(1)]);
+    }
+    // what came in UDP alone because nothing else was sent has made it no younger
+    assert_eq!(carriages.networks(at(59 * 60_000)).count(), 1);
+    assert_eq!(carriages.networks(at(61 * 60_000)).count(), 0);
+}
+
+#[test]
+fn datagrams_that_a_kernel_has_joined_are_taken_one_by_one() {
+    // as virtio has it: one header, what follows at equal distances, and a checksum that is to be finished in each
+    let mut world = in_udp();
+    for n in 0..3 {
+        world.send(at(2000), 0, &datagram(0, 7, 9 + n, &[n as u8; 100]));
+    }
+    let sent: Vec<Packet> = world.sent.drain(..).map(|(_, packet)| packet).collect();
+    let expected = core::mem::take(&mut world.given[1]);
+    assert_eq!(expected.len(), 3);
+    let mut joined = sent[0].to_vec();
+    let size = joined.len() - 48;
+    for packet in &sent[1..] {
+        joined.extend_from_slice(&packet.to_vec()[48..]);
+    }
+    let length = (joined.len() as u16 - 40).to_be_bytes();
+    joined[4..6].copy_from_slice(&length);
+    joined[44..46].copy_from_slice(&length);
+    world.hosts[1].handle_wire(
+        at(2001),
+        InterfaceId(3),
+        joined.into(),
+        ChecksumState::Partial,
+        Some(size as u16),
+    );
+    world.settle(at(2001));
+    let given: Vec<Vec<u8>> = world.given[1].iter().map(Packet::to_vec).collect();
+    assert_eq!(given, expected.iter().map(Packet::to_vec).collect::<Vec<_>>());
+}
