@@ -138,8 +138,8 @@ pub(super) fn quote_as_sent(
 ) {
     /// Of an error: type, code, checksum, and the word behind them.
     const HEAD: usize = 8;
-    /// The longer of the two nonces with its header.
-    const NONCE: usize = 16;
+    /// The longer of the two nonces in UDP, which is more than with the option's header.
+    const NONCE: usize = 24;
     let (own, peer) = (packet.ip.source, packet.ip.destination);
     let Payload::Icmpv6(message) = &mut packet.payload else {
         return;
