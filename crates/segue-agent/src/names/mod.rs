@@ -224,7 +224,7 @@ impl Names {
             self.counters.repeated += 1;
             return;
         }
-        if self.upstream.is_empty() || !self.queries.has_room(&query) {
+        if self.upstream.is_empty() || !self.queries.has_room(asker, &query) {
             // whoever asked turns to the next resolver, if he has one
             let full = !self.upstream.is_empty();
             self.counters.too_many += u64::from(full);

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const MOST: usize = 256;
 /// The same question under way: a server that asks this resolver in turn ends here.
 const MOST_OF_ONE: usize = 16;
+/// Questions under way of one connection: an answer may be 64 KiB, and who does not read has as many kept for him.
+const MOST_OF_CONNECTION: usize = 16;
 
 /// What the servers have said to the question itself.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,9 +52,11 @@ impl Queries {
     }
 
     /// Whether one more may wait.
-    pub fn has_room(&self, query: &Query) -> bool {
+    pub fn has_room(&self, asker: Asker, query: &Query) -> bool {
         let same = self.waiting.values().filter(|w| w.query.is_same(query));
-        self.waiting.len() < MOST && same.count() < MOST_OF_ONE
+        let is_his = |w: &&Waiting| w.asker == asker && matches!(asker, Asker::Stream(_));
+        let his = self.waiting.values().filter(is_his);
+        self.waiting.len() < MOST && same.count() < MOST_OF_ONE && his.count() < MOST_OF_CONNECTION
     }
 
     /// Adds one.

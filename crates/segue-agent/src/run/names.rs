@@ -27,6 +27,10 @@ const RECEIVES_PER_TURN: usize = 64;
 const MOST_ASKERS: usize = 16;
 /// ... and for how long one may be silent.
 const ASKER_PATIENCE: Duration = Duration::from_secs(10);
+/// Answers that an application has not read, octets: with more, no question of its is read.
+const MOST_UNREAD: usize = 64 * 1024;
+/// Questions of one application over TCP before the others have their turn.
+const QUESTIONS_PER_TURN: usize = 16;
 /// Longest message.
 const LONGEST: usize = u16::MAX as usize;
 /// Longest question of an application.
@@ -54,11 +58,22 @@ impl Framed {
     }
 
     fn flags(&self) -> PollFlags {
-        if self.outgoing.is_empty() {
-            PollFlags::POLLIN
-        } else {
-            PollFlags::POLLIN | PollFlags::POLLOUT
-        }
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::POLLIN, self.has_room());
+        flags.set(PollFlags::POLLOUT, !self.outgoing.is_empty());
+        flags
+    }
+
+    /// Whether more may be read: who does not read what he asked for is not to fill the memory.
+    const fn has_room(&self) -> bool {
+        self.outgoing.len() < MOST_UNREAD
+    }
+
+    /// Whether there is something to do that no descriptor will tell of: a message was read, but its turn has not come.
+    fn is_behind(&self) -> bool {
+        let length = self.incoming.first_chunk::<2>();
+        let length = length.map(|length| usize::from(u16::from_be_bytes(*length)));
+        self.has_room() && length.is_some_and(|length| self.incoming.len() >= 2 + length)
     }
 
     fn queue(&mut self, message: &[u8]) {
@@ -67,7 +82,9 @@ impl Framed {
         self.outgoing.extend_from_slice(&message[..length]);
     }
 
-    fn write(&mut self) -> Result<(), Gone> {
+    /// Whether anything was taken.
+    fn write(&mut self) -> Result<bool, Gone> {
+        let before = self.outgoing.len();
         while !self.outgoing.is_empty() {
             match self.stream.write(&self.outgoing) {
                 Ok(written) => drop(self.outgoing.drain(..written)),
@@ -77,6 +94,14 @@ impl Framed {
                 }
                 Err(_) => return Err(Gone),
             }
+        }
+        Ok(self.outgoing.len() < before)
+    }
+
+    /// Writes to an application. Its time begins again only when it has taken something: who only asks is to be cut off.
+    fn write_answers(&mut self, now: Instant) -> Result<(), Gone> {
+        if self.write()? {
+            self.until = now + ASKER_PATIENCE;
         }
         Ok(())
     }
@@ -170,7 +195,14 @@ impl NameService {
 
     /// When [`turn`](Self::turn) must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let askers = self.askers.values().map(|asker| asker.until);
+        let askers = self.askers.values();
+        let askers = askers.map(|asker| {
+            if asker.is_behind() {
+                Instant::ZERO
+            } else {
+                asker.until
+            }
+        });
         askers.chain(self.names.poll_timeout()).min()
     }
 
@@ -219,24 +251,26 @@ impl NameService {
 
     /// What the shim asks is answered, as far as that is known by now.
     pub fn serve(&mut self, now: Instant, stack: &mut Stack) {
-        let mut asked = false;
         loop {
+            let mut asked = false;
             while let Some(peer) = stack.poll_look_up() {
                 asked = true;
                 self.names.handle_look_up(now, peer);
             }
-            let Some(found) = self.names.poll_found() else {
-                break;
-            };
-            let locators = shown(&found.locators).join(" ");
-            if locators.is_empty() {
-                debug!(peer = %found.peer, "looked up: nobody knows");
-            } else {
-                info!(peer = %found.peer, locators, "looked up");
+            while let Some(found) = self.names.poll_found() {
+                let locators = shown(&found.locators).join(" ");
+                if locators.is_empty() {
+                    debug!(peer = %found.peer, "looked up: nobody knows");
+                } else {
+                    info!(peer = %found.peer, locators, "looked up");
+                }
+                stack.handle_found(now, found.peer, &found.locators);
+                asked = true;
             }
-            stack.handle_found(now, found.peer, &found.locators);
-        }
-        if asked {
+            if !asked {
+                break;
+            }
+            // a server that cannot be asked is one that has not answered: that may be what is found
             self.flush(now);
         }
     }
@@ -278,18 +312,17 @@ impl NameService {
     fn take_askers(&mut self, now: Instant) {
         let Self { names, askers, .. } = self;
         askers.retain(|number, asker| {
-            let alive = now < asker.until && asker.write().is_ok() && {
-                loop {
-                    match asker.read(LONGEST_QUESTION) {
-                        Ok(Some(message)) => {
-                            asker.until = now + ASKER_PATIENCE;
-                            names.handle_query(now, Asker::Stream(*number), &message);
-                        }
-                        Ok(None) => break true,
-                        Err(Gone) => break false,
-                    }
+            let mut alive = now < asker.until && asker.write_answers(now).is_ok();
+            for _ in 0..QUESTIONS_PER_TURN {
+                if !alive || !asker.has_room() {
+                    break;
                 }
-            };
+                match asker.read(LONGEST_QUESTION) {
+                    Ok(Some(message)) => names.handle_query(now, Asker::Stream(*number), &message),
+                    Ok(None) => break,
+                    Err(Gone) => alive = false,
+                }
+            }
             if !alive {
                 names.handle_gone(Asker::Stream(*number));
             }
@@ -324,7 +357,7 @@ impl NameService {
             }
         }
         streams.retain(|id, stream| {
-            let read = stream.write().and_then(|()| stream.read(LONGEST));
+            let read = stream.write().and_then(|_| stream.read(LONGEST));
             match read {
                 Ok(None) => true,
                 Ok(Some(message)) => {
@@ -340,6 +373,24 @@ impl NameService {
     }
 
     fn flush(&mut self, now: Instant) {
+        loop {
+            while let Some(datagram) = self.names.poll_datagram() {
+                self.send(now, &datagram);
+            }
+            let Some(StreamQuestion { id, server, message }) = self.names.poll_stream() else {
+                break;
+            };
+            match begin(server) {
+                Ok(stream) => {
+                    // the machine has the deadline
+                    let mut framed = Framed::new(stream, now);
+                    framed.queue(&message);
+                    self.streams.insert(id, framed);
+                }
+                Err(_) => self.names.handle_stream(now, id, None),
+            }
+        }
+        // last: a connection that fails at once may have been the last try
         while let Some(answer) = self.names.poll_answer() {
             match answer.to {
                 Asker::Datagram { listener, from } => {
@@ -351,23 +402,9 @@ impl NameService {
                 Asker::Stream(number) => {
                     if let Some(asker) = self.askers.get_mut(&number) {
                         asker.queue(&answer.message);
-                        let _ = asker.write();
+                        let _ = asker.write_answers(now);
                     }
                 }
-            }
-        }
-        while let Some(datagram) = self.names.poll_datagram() {
-            self.send(now, &datagram);
-        }
-        while let Some(StreamQuestion { id, server, message }) = self.names.poll_stream() {
-            match begin(server) {
-                Ok(stream) => {
-                    // the machine has the deadline
-                    let mut framed = Framed::new(stream, now);
-                    framed.queue(&message);
-                    self.streams.insert(id, framed);
-                }
-                Err(_) => self.names.handle_stream(now, id, None),
             }
         }
         let names = &self.names;
@@ -451,4 +488,130 @@ fn begin(server: Server) -> io::Result<TcpStream> {
 /// Unix time at the zero of the agent's clock, seconds. The calendar clock may have been set since the agent began.
 fn unix_at_zero() -> u64 {
     Clock::through_sleep().unix_ns(Instant::ZERO) / 1_000_000_000
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the other end is an application")]
+mod tests {
+    use super::*;
+    use segue_agent::names::Own;
+    use segue_agent::names::config::NamesConfig;
+    use segue_proto::ilnp::PeerConfig;
+    use segue_proto::random::Stream;
+    use segue_wire::ilnp::{Locator, Nid};
+
+    /// With a name of the file, and a server that a connection to fails at once.
+    fn service() -> NameService {
+        let config = NamesConfig {
+            listen: Vec::new(),
+            upstream: vec![Server::of("[ff0e::1]:53".parse().unwrap())],
+            publish: None,
+        };
+        let own = Own {
+            nid: Nid(1),
+            identity_prefix: Locator(0xfd53_6567_7565_0001),
+        };
+        let peer = PeerConfig {
+            nid: Nid(2),
+            locators: vec![Locator(0x2001_0db8_0001_0000)],
+            name: Some("peer.example".to_owned()),
+        };
+        let secrets = ["questions", "updates"].map(|name| Box::new(Stream::new(1, name)) as _);
+        let names = Names::new(Some(&config), own, &[peer], secrets).unwrap();
+        NameService::open(names, vec!["127.0.0.1:0".parse().unwrap()]).unwrap()
+    }
+
+    fn application(service: &NameService) -> TcpStream {
+        let port = service.listeners[0].1.local_addr().unwrap().port();
+        TcpStream::connect((std::net::Ipv4Addr::LOCALHOST, port)).unwrap()
+    }
+
+    /// A question for addresses over TCP; the name is a label of four octets and "example".
+    fn question(label: &[u8; 4]) -> Vec<u8> {
+        let body = [
+            b"\x00\x07\x01\0\0\x01\0\0\0\0\0\0\x04",
+            &label[..],
+            b"\x07example\0\0\x1c\0\x01",
+        ]
+        .concat();
+        [&(body.len() as u16).to_be_bytes()[..], &body].concat()
+    }
+
+    fn turn(service: &mut NameService, now: Instant) {
+        service.take_questions(now);
+        service.take_askers(now);
+        service.flush(now);
+    }
+
+    #[test]
+    fn who_asks_and_does_not_read_is_not_read_any_more_and_then_cut_off() {
+        let mut service = service();
+        let mut application = application(&service);
+        application.set_nonblocking(true).unwrap();
+        let questions = question(b"peer").repeat(1000);
+        let (mut now, mut most) = (Instant::ZERO, 0);
+        // until neither side moves: what the kernel keeps of the connection is full both ways
+        let mut still = 0;
+        while still < 100 {
+            let before = service.names.counters();
+            let wrote = application.write(&questions).unwrap_or(0);
+            for _ in 0..8 {
+                turn(&mut service, now);
+                most = most.max(
+                    service
+                        .askers
+                        .values()
+                        .map(|a| a.outgoing.len())
+                        .max()
+                        .unwrap_or(0),
+                );
+            }
+            still = if wrote == 0 && service.names.counters() == before {
+                still + 1
+            } else {
+                0
+            };
+        }
+        assert!(most >= MOST_UNREAD, "{most}");
+        assert!(most < MOST_UNREAD + QUESTIONS_PER_TURN * 512, "{most}");
+        let asker = service.askers.values().next().unwrap();
+        assert_eq!(asker.flags(), PollFlags::POLLOUT);
+        now = asker.until;
+        assert_eq!(service.poll_timeout(), Some(now), "nothing is to be done before");
+        turn(&mut service, now);
+        assert!(service.askers.is_empty());
+    }
+
+    #[test]
+    fn questions_that_came_together_have_their_turns_without_another_event() {
+        let mut service = service();
+        let mut application = application(&service);
+        application.write_all(&question(b"peer").repeat(40)).unwrap();
+        let mut asked = Vec::new();
+        for _ in 0..3 {
+            turn(&mut service, Instant::ZERO);
+            asked.push(service.names.counters()[0].1);
+            let behind = service.poll_timeout() == Some(Instant::ZERO);
+            assert_eq!(behind, asked.len() < 3);
+        }
+        assert_eq!(asked, [16, 32, 40]);
+    }
+
+    /// Where there is no network every try fails at once: the answer goes out with the last, and no deadline is waited for.
+    #[test]
+    fn who_asks_without_a_network_is_told_so_at_once() {
+        let mut service = service();
+        let mut application = application(&service);
+        let mut mx = question(b"some");
+        let rtype = mx.len() - 3;
+        mx[rtype] = 15;
+        application.write_all(&mx).unwrap();
+        turn(&mut service, Instant::ZERO);
+        application
+            .set_read_timeout(Some(std::time::Duration::from_secs(5)))
+            .unwrap();
+        let mut answer = [0; 6];
+        application.read_exact(&mut answer).unwrap();
+        assert_eq!((answer[3], answer[5] & 0x0f), (7, 2));
+    }
 }

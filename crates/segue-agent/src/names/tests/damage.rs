@@ -30,6 +30,18 @@ fn only_this_machine_is_answered_and_what_is_no_question_is_refused() {
 }
 
 #[test]
+fn one_connection_has_so_many_questions_under_way() {
+    let mut names = names();
+    for n in 0..20 {
+        let asked = query(&format!("host-{n}.example"), Rtype::TXT);
+        names.handle_query(at(0), Asker::Stream(1), &asked);
+    }
+    assert_eq!(count(&names, "query_too_many"), 4);
+    names.handle_query(at(0), Asker::Stream(2), &query("other.example", Rtype::TXT));
+    assert_eq!(count(&names, "query_too_many"), 4, "another has his own");
+}
+
+#[test]
 fn what_waits_is_bounded_and_a_question_sent_again_is_the_same() {
     let mut names = names();
     for n in 0..3 {
