@@ -58,6 +58,8 @@ pub(super) struct Finding {
     nids_ttl: u32,
     /// An LP record has led here: it is not to lead elsewhere.
     pointed: bool,
+    /// How long what led here may be believed, seconds: where it leads to is not true for longer.
+    pointer_ttl: u32,
     malformed: u64,
 }
 
@@ -80,6 +82,7 @@ impl Finding {
             nids: Vec::new(),
             nids_ttl: u32::MAX,
             pointed: false,
+            pointer_ttl: u32::MAX,
             malformed: 0,
         };
         (finding, question(name, rtype))
@@ -103,7 +106,7 @@ impl Finding {
             (Said::Nothing { .. }, Rtype::L64) if !self.pointed => {
                 return self.ask(self.name.clone(), Rtype::LP);
             }
-            (Said::Nothing { ttl }, _) => return absent(ttl),
+            (Said::Nothing { ttl }, _) => return absent(ttl.min(self.pointer_ttl)),
         };
         match self.rtype {
             Rtype::NID => {
@@ -120,19 +123,22 @@ impl Finding {
             Rtype::LP => {
                 let targets = self.read(&records, read_lp);
                 self.pointed = true;
+                // RFC 1035 section 3.2.1: a record may be believed for its own time, whatever it points at
+                self.pointer_ttl = records.ttl;
                 match targets.into_iter().next() {
                     Some(target) => self.ask(target, Rtype::L64),
                     None => absent(records.ttl),
                 }
             }
             _ => {
+                let ttl = records.ttl.min(self.pointer_ttl);
                 let usable = |data: &[u8]| read_l64(data).filter(|(_, l)| *l != identity_prefix);
                 let mut locators = self.read(&records, |data| {
                     usable(data).map(|(preference, l)| (preference, (l, preference)))
                 });
                 locators.truncate(MOST_LOCATORS);
                 if locators.is_empty() {
-                    return absent(records.ttl);
+                    return absent(ttl);
                 }
                 if self.nids.is_empty() && !self.pointed {
                     self.owner = records.name;
@@ -142,7 +148,7 @@ impl Finding {
                     nids: self.nids.iter().take(MOST_NIDS).copied().collect(),
                     nids_ttl: self.nids_ttl,
                     locators,
-                    locators_ttl: records.ttl,
+                    locators_ttl: ttl,
                 }))
             }
         }

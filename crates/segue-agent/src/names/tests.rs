@@ -382,6 +382,34 @@ fn locators_may_be_another_names_and_identifiers_have_preferences() {
     assert_eq!(names.poll_found().unwrap().locators, [(SECOND, 5), (FIRST, 30)]);
 }
 
+/// RFC 1035 section 3.2.1: a pointer is believed for its own time, however long that of what it points at is.
+#[test]
+fn a_pointer_is_believed_no_longer_than_it_says() {
+    let mut names = names();
+    ask(&mut names, at(0), "server.example", Rtype::AAAA);
+    let sent = Sent::of(&mut names);
+    let mut lp = vec![0, 1];
+    lp.extend_from_slice(name("net.example").as_slice());
+    let steps = [
+        (Rtype::NID, 3600, vec![("server.example", nid(10, PEER))]),
+        (Rtype::L64, 3600, vec![]),
+        (Rtype::LP, 5, vec![("server.example", Data::Raw(Rtype::LP, lp))]),
+        (Rtype::L64, 3600, vec![("net.example", l64(10, FIRST))]),
+    ];
+    let mut next = sent;
+    for (rtype, ttl, records) in steps {
+        let asked = next.one(rtype);
+        let bytes = respond(&asked.data, Rcode::NOERROR, ttl, &records);
+        answer_with(&mut names, at(1), asked, bytes);
+        next = Sent::of(&mut names);
+    }
+    assert_eq!(told(&mut names).1, [identity(PEER)]);
+    ask(&mut names, at(5000), "server.example", Rtype::AAAA);
+    assert_eq!(told(&mut names).1, [identity(PEER)]);
+    ask(&mut names, at(5001), "server.example", Rtype::AAAA);
+    assert_eq!(Sent::of(&mut names).types(), [Rtype::AAAA, Rtype::NID]);
+}
+
 /// Whoever has a name of his own could give it another's identifier: what is meant for that would come to him.
 #[test]
 fn an_identifier_is_that_of_the_first_name_that_has_it() {
