@@ -2,7 +2,7 @@
 //! that came.
 
 use bytes::Bytes;
-use domain::base::iana::{Class, Opcode, Rcode, Rtype};
+use domain::base::iana::{Class, Opcode, OptRcode, Rcode, Rtype};
 use domain::base::name::ToName as _;
 use domain::base::rdata::UnknownRecordData;
 use domain::base::{Message, MessageBuilder, ParsedName, Ttl};
@@ -31,6 +31,8 @@ pub(super) struct Query {
     /// Where the question ends.
     end: usize,
     edns: Option<Edns>,
+    /// There is a signature over all of it (RFC 8945).
+    is_signed: bool,
 }
 
 /// The OPT record of a query (RFC 6891 section 6.1.2).
@@ -38,6 +40,7 @@ pub(super) struct Query {
 struct Edns {
     /// Where it begins.
     at: usize,
+    version: u8,
     udp_payload: u16,
     dnssec_ok: bool,
 }
@@ -72,12 +75,13 @@ impl Query {
         }
         let (name, end) = question_name(bytes)?;
         let question = message.sole_question().ok()?;
-        let mut edns = None;
+        let (mut edns, mut is_signed) = (None, false);
         let mut section = message.additional().ok()?;
         loop {
             let at = section.pos();
             let Some(record) = section.next() else { break };
             let record = record.ok()?;
+            is_signed |= record.rtype() == Rtype::TSIG;
             if record.rtype() == Rtype::OPT {
                 // RFC 6891 section 6.1.1: there is one, owned by the root
                 if edns.is_some() || bytes.get(at) != Some(&0) {
@@ -85,6 +89,7 @@ impl Query {
                 }
                 edns = Some(Edns {
                     at,
+                    version: (record.ttl().as_secs() >> 16) as u8,
                     udp_payload: record.class().to_int(),
                     dnssec_ok: record.ttl().as_secs() & 0x8000 != 0,
                 });
@@ -97,6 +102,7 @@ impl Query {
             class: question.qclass(),
             end,
             edns,
+            is_signed,
         })
     }
 
@@ -125,6 +131,17 @@ impl Query {
     /// Whether another asks for the same.
     pub fn is_same(&self, other: &Self) -> bool {
         self.rtype == other.rtype && self.class == other.class && self.name == other.name
+    }
+
+    /// The answer to what is neither answered here nor passed on.
+    pub fn unanswerable(&self) -> Option<Vec<u8>> {
+        if self.is_signed {
+            // RFC 8945 section 5.5: without the key it is passed on unchanged or not at all, and here its number and letters change
+            return Some(self.refused(Rcode::REFUSED));
+        }
+        // RFC 6891 section 6.1.3: BADVERS, of which the header has the lower bits, all of them zero
+        let is_of_later_version = self.edns.is_some_and(|edns| edns.version > 0);
+        is_of_later_version.then(|| self.refused(Rcode::NOERROR))
     }
 
     /// What goes to a server in its place: the same, with no more room for the answer than crosses any path in one piece.
@@ -180,9 +197,12 @@ impl Query {
                 answer.push((&self.name, Ttl::from_secs(ttl), data)).ok()?;
             }
             let mut additional = answer.additional();
-            if self.edns.is_some() {
+            if let Some(edns) = self.edns {
                 let opt = additional.opt(|opt| {
                     opt.set_udp_payload_size(UDP_PAYLOAD);
+                    if edns.version > 0 && !self.is_signed {
+                        opt.set_rcode(OptRcode::BADVERS);
+                    }
                     Ok(())
                 });
                 opt.ok()?;
@@ -206,6 +226,11 @@ fn refuse(bytes: &[u8], rcode: Rcode) -> Vec<u8> {
     header.set_rd(message.header().rd());
     header.set_rcode(rcode);
     builder.finish().to_vec()
+}
+
+/// Whether a message says that it is about an update (RFC 2136 section 2.2).
+pub(super) fn is_of_update(message: &[u8]) -> bool {
+    message.get(2).is_some_and(|flags| flags >> 3 & 0xf == 5)
 }
 
 /// A question of the agent's own, by any number.

@@ -38,7 +38,7 @@ use counters::Counters;
 use directory::Directory;
 use domain::base::iana::Rcode;
 use finding::{Finding, Node, Outcome, Step};
-use message::{Query, Unreadable};
+use message::{Query, Unreadable, is_of_update};
 use publisher::Publisher;
 use segue_proto::ilnp::PeerConfig;
 use segue_proto::location::{Datagram, Name, PreferredLocator, parse_name};
@@ -216,6 +216,11 @@ impl Names {
                 return;
             }
         };
+        if let Some(message) = query.unanswerable() {
+            self.counters.malformed += 1;
+            self.answers.push_back(Answer { to: asker, message });
+            return;
+        }
         if let Some(message) = self.answer_at_once(now, &query) {
             self.answers.push_back(Answer { to: asker, message });
             return;
@@ -337,10 +342,11 @@ impl Names {
 
     /// A datagram came to a port that something was asked from.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &Datagram) {
-        let of_update = self
-            .publisher
-            .as_mut()
-            .filter(|p| p.port() == Some(datagram.local_port));
+        let port = datagram.local_port;
+        // both draw from the same ports: where a question has that of the update, the answer says what it is (RFC 2136 section 2.2)
+        let of_question = self.upstream.owns(port) && !is_of_update(&datagram.data);
+        let publisher = self.publisher.as_mut();
+        let of_update = publisher.filter(|p| p.port() == Some(port) && !of_question);
         match of_update {
             Some(publisher) => publisher.handle_datagram(now, datagram),
             None => self.upstream.handle_datagram(now, datagram),

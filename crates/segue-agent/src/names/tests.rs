@@ -566,3 +566,29 @@ fn the_own_name_is_kept_at_the_hosts_locators() {
     ask(&mut names, at(700), "mobile.example", Rtype::AAAA);
     assert_eq!(told(&mut names).1, [identity(OWN)]);
 }
+
+/// Questions and updates draw their ports without knowing of each other: where both have the same one, the opcode tells.
+#[test]
+fn a_port_that_a_question_and_an_update_have_is_of_both() {
+    let mut names = names_of(1, &[], Some(publish()));
+    let records = Records {
+        locators: vec![(FIRST, 10)],
+        addresses: Vec::new(),
+    };
+    names.handle_locators(at(0), records, 1_700_000_000);
+    let update = names.poll_datagram().unwrap();
+    ask(&mut names, at(1), "www.example", Rtype::A);
+    names.upstream.have_port(update.local_port);
+    let mut asked = names.poll_datagram().unwrap();
+    asked.local_port = update.local_port;
+    let unsigned = respond(&update.data, Rcode::NOERROR, 0, &[]);
+    answer_with(&mut names, at(2), &update, unsigned);
+    assert_eq!(
+        count(&names, "update_answer_not_authentic") + count(&names, "update_answer_unexpected"),
+        1
+    );
+    assert_eq!(names.poll_answer(), None);
+    answer(&mut names, at(3), &asked, &[]);
+    assert_eq!(told(&mut names).0, Rcode::NOERROR);
+    assert!(names.waits_at(update.local_port), "the update is under way yet");
+}

@@ -172,6 +172,14 @@ impl Upstream {
         all.filter(|t| t.way != Way::Stream).map(|t| t.port)
     }
 
+    /// Has every question at this port.
+    #[cfg(test)]
+    pub fn have_port(&mut self, port: u16) {
+        for transaction in self.transactions.values_mut() {
+            transaction.port = port;
+        }
+    }
+
     /// Whether an answer over TCP is waited for.
     pub fn waits_for(&self, id: AskId) -> bool {
         self.transactions.get(&id).is_some_and(|t| t.way == Way::Stream)

@@ -29,6 +29,35 @@ fn only_this_machine_is_answered_and_what_is_no_question_is_refused() {
     assert_eq!(count(&names, "query_malformed"), 7);
 }
 
+/// RFC 8945 section 5.5, RFC 6891 section 6.1.3: neither goes to a server, nor has it a name's addresses.
+#[test]
+fn what_is_signed_and_what_is_of_a_later_edns_is_not_passed_on() {
+    let mut names = names_of(1, &[peer_of_file(Some("server.example"))], None);
+    let plain = query("server.example", Rtype::AAAA);
+    let mut told = |bytes: &[u8]| {
+        names.handle_query(at(0), asker(APPLICATION), bytes);
+        assert!(names.poll_datagram().is_none());
+        names.poll_answer().unwrap().message
+    };
+    // an OPT record is the last: the version is the seventh of its eleven octets
+    let opt = plain.len() - 11;
+    let mut later = plain.clone();
+    later[opt + 6] = 1;
+    let bytes = told(&later);
+    let message = Message::from_octets(&bytes[..]).unwrap();
+    let of_opt = message.opt().unwrap();
+    assert_eq!(of_opt.rcode(message.header()).to_int(), 16);
+    assert_eq!((of_opt.version(), message.header_counts().ancount()), (0, 0));
+    let mut signed = plain.clone();
+    signed[11] = 2;
+    signed.extend_from_slice(&[0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0]);
+    let bytes = told(&signed);
+    let message = Message::from_octets(&bytes[..]).unwrap();
+    assert_eq!(message.header().rcode(), Rcode::REFUSED);
+    assert_eq!(message.header_counts().ancount(), 0);
+    assert_eq!(told(&plain)[3] & 0x0f, 0, "as it is, it is answered");
+}
+
 #[test]
 fn one_connection_has_so_many_questions_under_way() {
     let mut names = names();
