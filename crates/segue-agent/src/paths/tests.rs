@@ -49,6 +49,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::of(|_| {})
+    }
+
+    /// Of hosts that are configured in another way.
+    fn of(configure: impl Fn(&mut Config)) -> Self {
         let host = |own: usize, peer_at: &[u64], at_first: &[u64]| {
             let mut config = Config::new(NIDS[own]);
             config.translate_errors = true;
@@ -57,6 +62,7 @@ impl World {
                 locators: peer_at.iter().map(|n| locator(*n)).collect(),
                 name: None,
             }];
+            configure(&mut config);
             let secrets = Box::new(Stream::new(own as u64, "host"));
             let mut stack = Stack::new(Role::Ilnp(Box::new(Ilnp::new(config, secrets).unwrap())));
             stack.carry_in_udp(DEFAULT_PORT);
@@ -535,6 +541,24 @@ fn the_segment_size_of_a_syn_is_what_fits_and_its_checksum_follows() {
     };
     assert!(is_right(&syn));
     assert_eq!(raw.bytes[22..24], (1280u16 - 16 - 60).to_be_bytes());
+}
+
+#[test]
+fn the_segment_size_of_a_syn_that_waited_for_a_look_up_leaves_room_for_the_nonce() {
+    let mut world = World::of(|config| config.peers.clear());
+    world.hosts[0].set_mtu(InterfaceId(1), 1280);
+    world.send(at(0), 0, &segment(0, 2, &[2, 4, 5, 0x78], 0));
+    assert_eq!(world.sent, []);
+    let peer = world.hosts[0].poll_look_up().expect("a look-up");
+    world.hosts[0].handle_found(at(10), peer, &[(locator(3), 1)]);
+    world.settle(at(10));
+    let [syn] = &world.given[1][..] else {
+        panic!("a SYN")
+    };
+    let Payload::Raw(raw) = &syn.payload else {
+        panic!("TCP in bytes")
+    };
+    assert_eq!(raw.bytes[22..24], (1280u16 - 8 - 60).to_be_bytes());
 }
 
 #[test]

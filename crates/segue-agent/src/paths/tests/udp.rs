@@ -1,7 +1,7 @@
 //! The nonce in UDP: where it is spoken, and where not.
 
 use super::*;
-use segue_proto::ilnp::Mode;
+use segue_proto::ilnp::{Mode, NonceLength};
 use segue_wire::icmpv6::Echo;
 
 #[test]
@@ -338,4 +338,29 @@ fn datagrams_that_a_kernel_has_joined_are_taken_one_by_one() {
     world.settle(at(2001));
     let given: Vec<Vec<u8>> = world.given[1].iter().map(Packet::to_vec).collect();
     assert_eq!(given, expected.iter().map(Packet::to_vec).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_error_in_udp_with_the_longer_nonces_is_no_longer_than_one_may_be() {
+    // RFC 4443 section 2.4 (c)
+    let mut world = World::of(|config| config.nonce = NonceLength::Bits96);
+    world.network.no_options_at = Some(1);
+    for ms in [0, 1000, 2000] {
+        world.send(at(ms), 0, &datagram(0, 7, 9, &[5; 1400]));
+        world.send(at(ms + 1), 1, &datagram(1, 9, 7, b"fro"));
+    }
+    let seen = world.given[1].pop().expect("a datagram");
+    let error = Icmpv6::DestinationUnreachable {
+        code: 4,
+        invoking: Icmpv6::quote(&seen),
+    };
+    world.sent.clear();
+    world.given[0].clear();
+    world.send(at(2100), 1, &icmp(identity(1), identity(0), error));
+    assert_eq!(world.sent[0].1.buffer_len(), 1280);
+    assert_eq!(world.forms(1), [Carriage::Udp]);
+    assert_eq!(
+        error_of(&world.given[0][0]),
+        (identity(0), identity(1), 1448, None)
+    );
 }
