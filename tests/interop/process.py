@@ -95,8 +95,8 @@ class Process:
             assert stream is not None
             stream.close()
 
-    def finish(self, timeout: float = 10) -> None:
-        """End its input and wait until it has ended by itself."""
+    def finish(self, timeout: float = 60) -> None:
+        """End its input and wait until it has ended by itself. A busy disk may hold up what it still has to write."""
         assert self.child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
