@@ -200,6 +200,25 @@ def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) 
     assert not (machines.folder / "mobile.sock").exists()
 
 
+def test_what_somebody_takes_from_its_device_is_there_again(machines: World) -> None:
+    """Set down and up, the device has lost its address and its routes; those can also be taken away from one that is up."""
+    mobile, to = machines.hosts["mobile"], identity("peer")
+    with machines.agent("peer"), machines.agent("mobile") as agent:
+        wait_until(lambda: agents.reaches(mobile, to), "the peer")
+        for change in ("link set segue0 down", f"address del {identity('mobile')}/128 dev segue0"):
+            mobile.ip(change)
+            if change.endswith("down"):
+                wait_until(lambda: "set down by somebody" in agent.log.read_text(), "a word of it")
+                assert not agents.reaches(mobile, to)
+                # it is whoever set it down who sets it up
+                assert "state DOWN" in machines.run("ip", "-n", mobile.name, "link", "show", "segue0")
+                mobile.ip("link set segue0 up")
+            wait_until(lambda: agents.reaches(mobile, to), "the peer again")
+        # routes are looked at every twenty seconds
+        mobile.ip("-6 route flush dev segue0")
+        wait_until(lambda: agents.reaches(mobile, to), "the peer once more", within=30)
+
+
 def test_an_identifier_that_the_machine_has_already_is_refused(machines: World) -> None:
     """What comes for it would be the agent's."""
     machines.hosts["mobile"].ip(f"address add {agents.PREFIXES['a0']}:{agents.NIDS['mobile']}/64 dev eth0 nodad")

@@ -294,6 +294,20 @@ def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) ->
         assert machines.snapshot(host) == before[host], host
 
 
+def test_rules_that_somebody_takes_away_are_there_again(machines: Mobile) -> None:
+    """They are looked at every twenty seconds, and all stand in their order then."""
+    mobile = machines.hosts["mobile"]
+    with machines.role("home"), machines.role("mobile") as agent:
+        wait_until(lambda: mobiles.is_bound(agent), "a binding")
+        rules = machines.run("ip", "-n", mobile.name, "-6", "rule", "show")
+        assert rules.count("6275") == 1, rules
+        mobile.ip("-6 rule del table 6275")
+        wait_until(
+            lambda: machines.run("ip", "-n", mobile.name, "-6", "rule", "show") == rules, "the rules", within=30
+        )
+        assert "somebody took addresses, routes or rules away" in agent.log.read_text()
+
+
 @lab.real_time
 def call_another_mobile_node(machines: Mobile) -> None:
     """By the home address of either; both registrations and both bindings, and handovers while it goes on."""

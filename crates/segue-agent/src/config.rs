@@ -108,6 +108,9 @@ pub struct Machine {
     /// Whether the agent confines itself to the system calls that it needs, once it is set up.
     #[serde(default = "seccomp")]
     pub seccomp: bool,
+    /// The ILNP host's: whether the kernel may carry what needs no thought, where it can.
+    #[serde(default = "fast_path")]
+    pub fast_path: bool,
     /// Where numbers for Prometheus are served: an address and port of this machine's loopback, as `"[::1]:9477"`, or the path of
     /// a socket. Nowhere if there is none.
     #[serde(default)]
@@ -175,6 +178,10 @@ fn device() -> String {
 
 fn socket() -> PathBuf {
     DEFAULT_SOCKET.into()
+}
+
+const fn fast_path() -> bool {
+    true
 }
 
 const fn seccomp() -> bool {

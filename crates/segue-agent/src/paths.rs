@@ -121,6 +121,13 @@ impl Paths {
         ]
     }
 
+    /// How long a packet may be that leaves by an interface for `destination`, as far as is known.
+    pub fn most(&self, now: Instant, interface: InterfaceId, destination: Ipv6Addr) -> Option<u32> {
+        let path = self.known.peek(now, interface, destination);
+        let of_interface = self.interfaces.get(&interface).copied();
+        path.into_iter().chain(of_interface).min()
+    }
+
     /// How long a packet may be that is about to be sent and is longer; nothing if it fits. `grown` is by how many bytes it is longer than
     /// it was when the kernel sent it, `later` by how many it is going to be longer yet: what it is told has room for these.
     pub fn exceeds(

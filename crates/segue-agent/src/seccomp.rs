@@ -60,6 +60,9 @@ fn allowed() -> anyhow::Result<Rules> {
     };
     let families = FAMILIES.iter().map(|family| equal(0, *family));
     rules.insert(libc::SYS_socket, families.collect::<anyhow::Result<_>>()?);
+    // what the programs in the kernel know, and where they are; none is loaded
+    let commands = BPF_COMMANDS.iter().map(|command| equal(0, *command));
+    rules.insert(libc::SYS_bpf, commands.collect::<anyhow::Result<_>>()?);
     // no code is made: what is written is never run
     let no_code = SeccompCondition::new(
         2,
@@ -90,6 +93,9 @@ const FAMILIES: [libc::c_int; 5] = [
     libc::AF_NETLINK,
     libc::AF_PACKET,
 ];
+
+/// linux/bpf.h: `BPF_MAP_LOOKUP_ELEM`, `BPF_MAP_UPDATE_ELEM`, `BPF_MAP_DELETE_ELEM`, `BPF_LINK_CREATE`.
+const BPF_COMMANDS: [libc::c_int; 4] = [1, 2, 3, 28];
 
 #[rustfmt::skip]
 const ALLOWED: &[libc::c_long] = &[

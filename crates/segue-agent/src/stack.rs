@@ -21,7 +21,7 @@ use crate::strangers::Strangers;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
-use segue_proto::ilnp::{Ilnp, LocatorState};
+use segue_proto::ilnp::{Direct, Ilnp, LocatorState, SessionKey};
 use segue_proto::mip6::MobileNode;
 use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::tcp::WindowClamp;
@@ -352,6 +352,46 @@ impl Stack {
         self.learn(now, heard);
         self.settle(now);
         self.arrived.1 = None;
+    }
+
+    /// How packets of TCP and UDP of a flow go, by its peer's identity and its ports, this host's first, and how long they may be; nothing if
+    /// there is anything to think about.
+    #[must_use]
+    pub fn direct(&self, now: Instant, peer: Ipv6Addr, flow: (u8, u16, u16)) -> Option<(Direct, u32)> {
+        self.settled(now, self.ilnp()?.direct(now, peer, flow)?)
+    }
+
+    /// The same of the flows of a session.
+    #[must_use]
+    pub fn direct_of(&self, now: Instant, session: SessionKey) -> Option<(Direct, u32)> {
+        self.settled(now, self.ilnp()?.direct_of(now, session)?)
+    }
+
+    /// Somebody has carried packets of a session, from the peer or to it, since he said so last.
+    pub fn note_carried(&mut self, now: Instant, direct: &Direct, heard: bool, sent: bool) {
+        if let Role::Ilnp(shim) = &mut self.role {
+            shim.note_carried(now, direct, heard, sent);
+        }
+        if let Some(carriages) = self.carriages.as_mut().filter(|_| heard) {
+            carriages.note_carried(now, (direct.here, direct.there));
+        }
+    }
+
+    fn ilnp(&self) -> Option<&Ilnp> {
+        match &self.role {
+            Role::Ilnp(shim) => Some(shim),
+            _ => None,
+        }
+    }
+
+    /// If nothing else here has to see the packets.
+    fn settled(&self, now: Instant, direct: Direct) -> Option<(Direct, u32)> {
+        let by_option = |c: &Carriages| c.is_settled((direct.here, direct.there));
+        if self.clamp.is_some() || !self.carriages.as_ref().is_none_or(by_option) {
+            return None;
+        }
+        let most = self.paths.most(now, direct.interface, direct.there)?;
+        Some((direct, most))
     }
 
     /// An address of the agent's came, went, or is not to be used any more.

@@ -65,28 +65,29 @@ pub(crate) fn mtu_of(requests: &mut Requests, interface: u32) -> Option<u32> {
     })
 }
 
-/// Sets the TUN device up, with an address that applications use; it goes with the device.
+/// Sets the TUN device up.
 ///
 /// # Errors
 /// As the kernel has them.
-pub(crate) fn set_up_device(
-    requests: &mut Requests,
-    device: u32,
-    address: Option<Ipv6Addr>,
-    mtu: u32,
-) -> io::Result<()> {
+pub(crate) fn set_up_device(requests: &mut Requests, device: u32, mtu: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = device;
     link.header.flags = LinkFlags::Up;
     link.header.change_mask = LinkFlags::Up;
     link.attributes.push(LinkAttribute::Mtu(mtu));
     link.attributes.push(LinkAttribute::TxQueueLen(WAITING));
-    requests.order(RouteNetlinkMessage::SetLink(link), 0)?;
-    let Some(address) = address else { return Ok(()) };
+    requests.order(RouteNetlinkMessage::SetLink(link), 0)
+}
+
+/// Has the TUN device hold an address that applications use, which goes with it; says whether it had none.
+///
+/// # Errors
+/// As the kernel has them.
+pub(crate) fn hold_at_device(requests: &mut Requests, device: u32, address: Ipv6Addr) -> io::Result<bool> {
     let mut own = message(device, address, 128);
     own.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
     own.header.flags = netlink_packet_route::address::AddressHeaderFlags::Nodad;
-    requests.order(RouteNetlinkMessage::NewAddress(own), NLM_F_CREATE | NLM_F_REPLACE)
+    requests.add(RouteNetlinkMessage::NewAddress(own))
 }
 
 fn message(interface: u32, address: Ipv6Addr, prefix_length: u8) -> AddressMessage {

@@ -1,6 +1,8 @@
 //! One request to the kernel at a time, and its answer.
 
-use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -28,6 +30,18 @@ impl Requests {
     pub fn order(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.send(message, flags | NLM_F_ACK)?;
         self.answer().map(|_| ())
+    }
+
+    /// Has the kernel add something; says whether it was not there.
+    ///
+    /// # Errors
+    /// As the kernel has them otherwise.
+    pub fn add(&mut self, message: RouteNetlinkMessage) -> io::Result<bool> {
+        match self.order(message, NLM_F_CREATE | NLM_F_EXCL) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Asks for one thing.

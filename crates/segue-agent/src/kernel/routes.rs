@@ -61,8 +61,8 @@ pub(crate) struct Route {
 pub(crate) struct Routes {
     requests: Requests,
     device: u32,
-    /// As the kernel has them.
-    there: BTreeSet<Route>,
+    /// Those that the kernel is to have.
+    wanted: BTreeSet<Route>,
     /// What TCP is to know of the network that they lead to.
     remedies: Remedies,
 }
@@ -76,7 +76,7 @@ impl Routes {
         Ok(Self {
             requests: Requests::new()?,
             device,
-            there: BTreeSet::new(),
+            wanted: BTreeSet::new(),
             remedies: Remedies::default(),
         })
     }
@@ -91,7 +91,7 @@ impl Routes {
             return done;
         }
         self.remedies = remedies;
-        for route in &self.there {
+        for route in &self.wanted {
             let message = message(*route, self.device, &remedies);
             let replaced = self.requests.order(
                 RouteNetlinkMessage::NewRoute(message),
@@ -108,28 +108,39 @@ impl Routes {
     /// As the kernel has them: the last, when all else is done.
     pub fn set(&mut self, wanted: &BTreeSet<Route>) -> io::Result<()> {
         let mut done = Ok(());
-        for route in self.there.difference(wanted) {
+        for route in self.wanted.difference(wanted) {
             let message = message(*route, self.device, &self.remedies);
             let removed = self.requests.order(RouteNetlinkMessage::DelRoute(message), 0);
             done = gone(removed, ESRCH).and(done);
         }
-        let mut there: BTreeSet<Route> = self.there.intersection(wanted).copied().collect();
-        for route in wanted.difference(&self.there) {
+        for route in wanted.difference(&self.wanted) {
             let message = message(*route, self.device, &self.remedies);
             let flags = NLM_F_CREATE | NLM_F_EXCL;
-            match self.requests.order(RouteNetlinkMessage::NewRoute(message), flags) {
-                Ok(()) => drop(there.insert(*route)),
-                Err(error) => done = Err(error),
-            }
+            let added = self.requests.order(RouteNetlinkMessage::NewRoute(message), flags);
+            done = added.and(done);
         }
-        self.there = there;
+        self.wanted.clone_from(wanted);
         done
+    }
+
+    /// Has the kernel have again what somebody has taken away; says how many these were.
+    ///
+    /// # Errors
+    /// As the kernel has them: the first.
+    pub fn restore(&mut self) -> io::Result<usize> {
+        let mut missed = 0;
+        for route in &self.wanted {
+            let message = message(*route, self.device, &self.remedies);
+            missed += usize::from(self.requests.add(RouteNetlinkMessage::NewRoute(message))?);
+        }
+        Ok(missed)
     }
 }
 
 /// The rules of a home address, while this lives.
 pub(crate) struct Rules {
     requests: Requests,
+    home_address: Ipv6Addr,
 }
 
 impl Rules {
@@ -140,21 +151,34 @@ impl Rules {
     pub fn set_up(home_address: Ipv6Addr) -> io::Result<Self> {
         let mut rules = Self {
             requests: Requests::new()?,
+            home_address,
         };
         let left = rules.remove()?;
         if left > 0 {
             info!(left, "found rules of an agent that was killed: removed");
         }
-        for rule in of_home(home_address) {
-            rules
-                .requests
-                .order(RouteNetlinkMessage::NewRule(rule), NLM_F_CREATE)?;
-        }
+        rules.restore()?;
         Ok(rules)
     }
 
-    /// How many there were.
-    fn remove(&mut self) -> io::Result<usize> {
+    /// Has the kernel have again what somebody has taken away; says how many these were. If one is missing all are set up anew:
+    /// those of one place are in the order in which they came.
+    ///
+    /// # Errors
+    /// As the kernel has them.
+    pub fn restore(&mut self) -> io::Result<usize> {
+        let missed = ALL_RULES - self.ours()?.len().min(ALL_RULES);
+        if missed > 0 {
+            self.remove()?;
+            for rule in of_home(self.home_address) {
+                self.requests
+                    .order(RouteNetlinkMessage::NewRule(rule), NLM_F_CREATE)?;
+            }
+        }
+        Ok(missed)
+    }
+
+    fn ours(&mut self) -> io::Result<Vec<RuleMessage>> {
         let mut ours = Vec::new();
         let mut all = RuleMessage::default();
         all.header.family = AddressFamily::Inet6;
@@ -165,6 +189,12 @@ impl Rules {
                 ours.push(rule);
             }
         })?;
+        Ok(ours)
+    }
+
+    /// How many there were.
+    fn remove(&mut self) -> io::Result<usize> {
+        let ours = self.ours()?;
         let count = ours.len();
         for rule in ours {
             gone(self.requests.order(RouteNetlinkMessage::DelRule(rule), 0), ENOENT)?;
@@ -228,7 +258,9 @@ fn metrics(remedies: &Remedies) -> Vec<RouteMetric> {
     metrics
 }
 
-fn of_home(home_address: Ipv6Addr) -> [RuleMessage; 3] {
+const ALL_RULES: usize = 3;
+
+fn of_home(home_address: Ipv6Addr) -> [RuleMessage; ALL_RULES] {
     let rule = |table: Table, from: bool, flags: RuleFlags| {
         let mut rule = RuleMessage::default();
         rule.header.family = AddressFamily::Inet6;

@@ -218,6 +218,20 @@ impl Carriages {
         (option, udp)
     }
 
+    /// Whether what goes between these addresses, this host's and the peer's, goes with the option, and is answered.
+    pub fn is_settled(&self, pair: Pair) -> bool {
+        let way = self.ways.get(&pair);
+        way.is_some_and(|way| way.by == Some(Carriage::Option) && way.sent_since <= FEW)
+    }
+
+    /// Packets with the option were carried between these addresses without being seen here; some came from the peer.
+    pub fn note_carried(&mut self, now: Instant, pair: Pair) {
+        if let Some(way) = self.ways.get_mut(&pair) {
+            (way.unanswered, way.sent_since, way.used) = (None, 0, now);
+            way.option_heard = now;
+        }
+    }
+
     /// A packet with the option, in UDP. `None` if it is none.
     pub fn in_udp(&self, packet: &Packet) -> Option<Packet> {
         Some(NonceInUdp::of(packet)?.packet(packet.ip, self.port))

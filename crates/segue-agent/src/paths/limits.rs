@@ -29,6 +29,12 @@ impl PathMtus {
         Some(mtu)
     }
 
+    /// The same, without forgetting what is too old.
+    pub fn peek(&self, now: Instant, interface: InterfaceId, destination: Ipv6Addr) -> Option<u32> {
+        let (mtu, until) = *self.known.get(&(interface, destination))?;
+        (until > now).then_some(mtu)
+    }
+
     /// A path takes no more than `mtu`: never raised by what somebody says (RFC 8201 section 4), but by its age.
     pub fn learn(&mut self, now: Instant, interface: InterfaceId, destination: Ipv6Addr, mtu: u32) {
         let key = (interface, destination);

@@ -1,6 +1,6 @@
 //! What the kernel holds for the agent: addresses that have to be asked for again, routes to the device, rules of routing.
 
-use crate::kernel::{Requests, Routes, Rules, VALID_FOR, add, mtu_of, remove, set_up_device};
+use crate::kernel::{Requests, Routes, Rules, VALID_FOR, add, hold_at_device, mtu_of, remove, set_up_device};
 use crate::role::Destinations;
 use anyhow::{Context as _, bail};
 use nix::net::if_::if_nametoindex;
@@ -29,9 +29,16 @@ const LEAST_FREE: u32 = 40;
 /// What the kernel holds for the agent.
 pub(super) struct Holdings {
     requests: Requests,
+    /// The number of the device.
+    device: u32,
+    device_name: String,
+    /// Unless somebody has set it down.
+    device_is_up: bool,
+    /// What applications are known by.
+    identity: Option<Ipv6Addr>,
     routes: Routes,
     /// Of routing, while the agent runs.
-    _rules: Option<Rules>,
+    rules: Option<Rules>,
     destinations: Destinations,
     refresh_at: Instant,
     /// Goes off then, or when the machine wakes from a sleep in which that passed: what waits for a time span does not count a sleep.
@@ -56,7 +63,12 @@ impl Holdings {
         let mtus = indices.filter_map(|index| mtu_of(&mut requests, index));
         let mtu = mtus.min().unwrap_or(USUAL_MTU);
         let mtu = mtu.saturating_sub(overhead.max(LEAST_FREE)).max(LEAST_MTU);
-        set_up_device(&mut requests, device, stack.identity(), mtu)
+        let identity = stack.identity();
+        set_up_device(&mut requests, device, mtu)
+            .and_then(|()| {
+                let own = identity.map(|own| hold_at_device(&mut requests, device, own));
+                own.transpose()
+            })
             .with_context(|| format!("TUN device {device_name}"))?;
         let mut routes = Routes::new(device).context("rtnetlink")?;
         match routes.set(&destinations.routes(stack.role())) {
@@ -71,8 +83,12 @@ impl Holdings {
         tracing::debug!(mtu, "set up");
         Ok(Self {
             requests,
+            device,
+            device_name: device_name.to_owned(),
+            device_is_up: true,
+            identity,
             routes,
-            _rules: rules.context("rules of routing")?,
+            rules: rules.context("rules of routing")?,
             destinations,
             refresh_at: Instant::ZERO,
             alarm: TimerFd::new(
@@ -103,6 +119,52 @@ impl Holdings {
         if let Err(error) = add(&mut self.requests, index, address) {
             warn!(%address, %error, "the kernel does not hold it");
         }
+    }
+
+    /// The number of the device.
+    pub const fn device(&self) -> u32 {
+        self.device
+    }
+
+    /// Whether the device is up now, and what it holds. Somebody may have set it down, which takes its addresses and routes away.
+    pub fn handle_device(&mut self, up: bool, held: &[Ipv6Addr]) {
+        let was_up = std::mem::replace(&mut self.device_is_up, up);
+        if was_up && !up {
+            let device = &self.device_name;
+            warn!(
+                device,
+                "set down by somebody: nothing gets to applications or from them until it is up"
+            );
+        }
+        let whole = self.identity.is_none_or(|own| held.contains(&own));
+        if !was_up || !whole {
+            self.restore();
+        }
+    }
+
+    /// Has the kernel have again what somebody has taken away. A device that somebody has set down stays so.
+    pub fn restore(&mut self) {
+        if !self.device_is_up {
+            return;
+        }
+        let missed = self.missed();
+        let device = &self.device_name;
+        match missed {
+            Ok(0) => {}
+            Ok(count) => warn!(
+                device,
+                count, "somebody took addresses, routes or rules away: set up again"
+            ),
+            Err(error) => warn!(device, %error, "not all is as it was set up"),
+        }
+    }
+
+    /// How much was not there any more, and is again.
+    fn missed(&mut self) -> io::Result<usize> {
+        let own = self.identity;
+        let own = own.map(|own| hold_at_device(&mut self.requests, self.device, own));
+        let rules = self.rules.as_mut().map(Rules::restore).transpose()?;
+        Ok(usize::from(own.transpose()?.unwrap_or(false)) + self.routes.restore()? + rules.unwrap_or(0))
     }
 
     /// The MTU of the interface of a number, if it is there.

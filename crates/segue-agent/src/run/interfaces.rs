@@ -10,6 +10,7 @@ use segue_proto::contract::Transmit;
 use segue_proto::{Duration, Instant, InterfaceId};
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv6Addr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use tracing::{info, warn};
 
@@ -36,6 +37,8 @@ pub(super) struct Interfaces {
     carrier: BTreeMap<u32, bool>,
     hops: NextHops,
     retry_at: Option<Instant>,
+    /// Opened since somebody asked.
+    opened: Vec<usize>,
     /// For the headers of a packet.
     head: Vec<u8>,
 }
@@ -78,6 +81,7 @@ impl Interfaces {
             carrier: BTreeMap::new(),
             hops: NextHops::new(device).context("routes and neighbours")?,
             retry_at: None,
+            opened: Vec::new(),
             head: Vec::new(),
         })
     }
@@ -105,6 +109,19 @@ impl Interfaces {
     /// Whether it is up and has a carrier.
     pub fn is_up(&self, number: usize) -> bool {
         self.slots[number].up
+    }
+
+    /// Whether the interface of a number in the kernel is up and has a carrier, as far as that has been heard.
+    pub fn has_carrier(&self, index: u32) -> Option<bool> {
+        self.carrier.get(&index).copied()
+    }
+
+    /// The addresses that the kernel holds on the interface of a number.
+    pub fn addresses_of(&self, index: u32) -> Vec<Ipv6Addr> {
+        let all = self.addresses.addresses().iter();
+        all.filter(|a| a.interface_index == index)
+            .map(|a| a.address)
+            .collect()
     }
 
     /// Its number in the kernel, if it is there.
@@ -223,6 +240,16 @@ impl Interfaces {
         slots.filter_map(|(number, slot)| Some((Readable::Port(number), slot.port.as_ref()?.as_fd())))
     }
 
+    /// The places of those that were opened since the last call.
+    pub fn take_opened(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.opened)
+    }
+
+    /// By what packets come in by the interface at a place, if it is open.
+    pub fn port(&self, number: usize) -> Option<BorrowedFd<'_>> {
+        Some(self.slots.get(number)?.port.as_ref()?.as_fd())
+    }
+
     /// When [`take_changes`](Self::take_changes) must be called next, whatever is heard.
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.retry_at
@@ -237,6 +264,7 @@ impl Interfaces {
             if index.is_some() {
                 self.guard.watch(&slot.name, &self.selected)?;
                 slot.port = Some(Port::open(&slot.name, &self.selected)?);
+                self.opened.push(number);
                 info!(interface = slot.name, "opened");
             }
         }

@@ -5,6 +5,7 @@
 //!   Running      the loop: waits, and has each done what is due
 //!   Interfaces   the interfaces of the list, what is open on them, and which packets that arrive are the agent's
 //!   Holdings     what the kernel holds for the agent: addresses, routes, rules
+//!   FastPath     what the kernel carries past all of this; carrying.rs tells it and asks it
 //!   Device       the kernel's two ends, the TUN device and its routes; traffic.rs has every packet's way
 //!   NameService  the sockets of names: of applications that ask, and of servers that are asked
 //!   Record       what is remembered, and what `status` shows
@@ -12,6 +13,7 @@
 //! ```
 
 mod capture;
+mod carrying;
 mod holdings;
 mod interfaces;
 mod names;
@@ -22,7 +24,7 @@ mod traffic;
 
 use crate::control::{Control, Request, Response};
 use crate::file;
-use crate::kernel::Requests;
+use crate::kernel::{Programs, Requests};
 use crate::metrics::{Metrics, Page};
 use crate::privileges;
 use crate::role::{Setup, selected};
@@ -41,11 +43,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use record::{Record, Showing};
 use segue_agent::config::{Config, MetricsAt};
+use segue_agent::fast_path::FastPath;
 use segue_agent::locators::{Change, Held, Locators};
 use segue_agent::moves::{Moves, NotUsable};
 use segue_agent::names::Records;
 use segue_agent::networks::{Networks, Remedies};
-use segue_agent::stack::Stack;
+use segue_agent::stack::{Role, Stack};
 use segue_live::{AddressWatch, Buffers, Clock};
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::LocalAddress;
@@ -85,7 +88,7 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
         config.agent.metrics.as_ref().and_then(MetricsAt::path),
     ];
     let sockets: Vec<PathBuf> = sockets.into_iter().flatten().map(Path::to_owned).collect();
-    let running = Running::begin(config)?;
+    let mut running = Running::begin(config)?;
     // whatever is made once is made before
     let seldom = running.seldom(&control, &signals)?;
     privileges::drop_to(user.as_ref(), &sockets)?;
@@ -98,7 +101,10 @@ pub(crate) fn run(file: &Path) -> anyhow::Result<u8> {
     info!(role, identity, device, "ready");
     // outside systemd there is nobody to be told
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    running.carry(control, metrics, &signals, &seldom)
+    let done = running.carry(control, metrics, &signals, &seldom);
+    // whatever ends it
+    running.end();
+    done.map(|()| 0)
 }
 
 /// The agent while it runs.
@@ -110,6 +116,8 @@ struct Running {
     interfaces: Interfaces,
     holdings: Holdings,
     device: Device,
+    /// Of an ILNPv6 host, where the kernel can.
+    fast_path: Option<FastPath<Programs>>,
     /// Of an ILNPv6 host.
     names: Option<NameService>,
     /// For packets, on both sides.
@@ -191,6 +199,9 @@ impl Running {
         let guard = format!("segue-{}", machine.device);
         let selected = selected(stack.role(), locators.identifier());
         let interfaces = Interfaces::new(machine.interfaces, addresses, index, &guard, selected)?;
+        let is_ilnp = matches!(stack.role(), Role::Ilnp(_)) && machine.fast_path;
+        let identity = stack.identity().filter(|_| is_ilnp);
+        let fast_path = carrying::load(identity, (&machine.device, index));
         let mut running = Self {
             clock,
             stack,
@@ -199,6 +210,7 @@ impl Running {
             interfaces,
             holdings,
             device,
+            fast_path,
             names,
             buffers: Buffers::default(),
             record: Record::new(now, name, machine.device),
@@ -231,21 +243,22 @@ impl Running {
 
     /// Until a signal comes.
     fn carry(
-        mut self,
+        &mut self,
         mut control: Control,
         mut metrics: Option<Metrics>,
         signals: &SignalFd,
         seldom: &Seldom,
-    ) -> anyhow::Result<u8> {
+    ) -> anyhow::Result<()> {
         loop {
             self.drain()?;
             let now = self.clock.now();
+            self.check_carried(now);
             let ready = self.wait(now, &control, metrics.as_ref(), seldom)?;
-            if ready.contains(&Source::Signals) && signals.read_signal()?.is_some() {
-                self.end();
-                return Ok(0);
+            if ready.contains(&Source::Signals) && signals.read_signal().context("signals")?.is_some() {
+                return Ok(());
             }
             let now = self.clock.now();
+            self.look_at_carried(now);
             if self.stack.poll_timeout().is_some_and(|at| at <= now) {
                 self.stack.handle_timeout(now);
                 self.drain()?;
@@ -311,6 +324,7 @@ impl Running {
             self.interfaces.poll_timeout(),
             self.names.as_ref().and_then(NameService::poll_timeout),
             Some(self.holdings.poll_timeout()),
+            self.fast_path.as_ref().and_then(FastPath::poll_timeout),
         ];
         let timeout = deadlines.into_iter().flatten().min().map(|at| at.since(now));
         let timeout = timeout.map(|t| TimeSpec::from_duration(std::time::Duration::from_nanos(t.as_nanos())));
@@ -359,6 +373,14 @@ impl Running {
     fn take_network(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
         self.interfaces.take_changes(now)?;
+        self.carry_nothing(now);
+        self.attach_programs();
+        let device = self.holdings.device();
+        // as long as nothing has been heard of it, it is as it was set up
+        if let Some(up) = self.interfaces.has_carrier(device) {
+            self.holdings
+                .handle_device(up, &self.interfaces.addresses_of(device));
+        }
         // what they take differs, and changes
         for number in 0..self.interfaces.count() {
             let interface = InterfaceId(number as u8);
@@ -455,12 +477,13 @@ impl Running {
         }
     }
 
-    fn refresh(&mut self, now: Instant) -> io::Result<()> {
+    fn refresh(&mut self, now: Instant) -> anyhow::Result<()> {
         let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
         for local in wanted {
             self.hold(local);
         }
-        self.holdings.set_alarm(now)
+        self.holdings.restore();
+        self.holdings.set_alarm(now).context("alarm for addresses")
     }
 
     /// Another interface is used from now on: decided here, not by the shim.
@@ -509,6 +532,11 @@ impl Running {
             interfaces: &self.interfaces,
             names: self.names.as_ref(),
             refused: self.device.refused(),
+            fast_path: self
+                .fast_path
+                .as_ref()
+                .map(FastPath::counters)
+                .unwrap_or_default(),
         };
         self.record.status(now, &of)
     }

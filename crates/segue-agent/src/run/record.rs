@@ -10,7 +10,7 @@ use segue_agent::moves::Moves;
 use segue_agent::stack::Stack;
 use segue_live::Clock;
 use segue_proto::Instant;
-use segue_proto::shim::ShimEvent;
+use segue_proto::shim::{Count, ShimEvent};
 use segue_wire::ilnp::Locator;
 use std::collections::{BTreeMap, VecDeque};
 use tracing::{info, warn};
@@ -36,6 +36,8 @@ pub(super) struct Showing<'a> {
     pub names: Option<&'a NameService>,
     /// Packets that the device and the kernel's routes did not take, by what `status` calls that.
     pub refused: [(&'static str, u64); 2],
+    /// What the kernel has carried by itself.
+    pub fast_path: Vec<Count>,
 }
 
 impl Record {
@@ -172,6 +174,9 @@ fn counters(of: &Showing<'_>) -> BTreeMap<String, BTreeMap<String, u64>> {
     }
     for (name, number) in of.names.iter().flat_map(|names| names.counters()) {
         count("names", name, number);
+    }
+    for (name, number) in &of.fast_path {
+        count("fast-path", name, *number);
     }
     for (name, refused) in of.interfaces.refused() {
         count("packets", &format!("refused_by_{name}"), refused);

@@ -6,6 +6,7 @@ use super::Running;
 use super::capture::Place;
 use crate::kernel::{Routed, offload_of};
 use anyhow::Context as _;
+use segue_agent::fast_path::Flow;
 use segue_live::{Buffers, Offload, SuperTun};
 use segue_proto::InterfaceId;
 use segue_wire::raw::ChecksumState;
@@ -79,9 +80,14 @@ impl Running {
                 return Ok(());
             };
             self.trace_bytes(Place::Device, true, &packet, offload);
+            let flow = self.fast_path.as_ref().and_then(|_| Flow::of_sent(&packet));
+            let now = self.clock.now();
             self.stack
-                .handle_kernel(self.clock.now(), packet, state_of(offload), offload.segment_size);
+                .handle_kernel(now, packet, state_of(offload), offload.segment_size);
             self.drain()?;
+            if let Some(flow) = flow {
+                self.offer(now, flow);
+            }
         }
         Ok(())
     }

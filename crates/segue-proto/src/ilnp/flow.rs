@@ -16,6 +16,15 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// By protocol and ports, this host's first.
+    pub const fn of_ports(protocol: u8, local_port: u16, remote_port: u16) -> Self {
+        Self {
+            protocol,
+            local_port,
+            remote_port,
+        }
+    }
+
     /// That of a packet on its way down; of an error, that of the packet from the peer that it is about.
     pub fn down(packet: &Packet) -> Self {
         let (protocol, source, destination) = match quoted(&packet.payload) {

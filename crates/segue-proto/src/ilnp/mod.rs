@@ -109,10 +109,11 @@ pub use config::{
 pub use correspondent::Correspondent;
 pub use counters::Counters;
 pub use local::{Advertised, LocalLocator, LocatorState};
-pub use machine::Ilnp;
+pub use machine::{Direct, Ilnp};
 pub use mode::Mode;
 pub use remote_locators::RemoteLocator;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};
+pub use session_key::SessionKey;
 
 #[cfg(test)]
 mod tests;

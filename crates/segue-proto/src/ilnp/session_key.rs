@@ -4,7 +4,15 @@ use segue_wire::ilnp::Nid;
 
 /// Names a session: the identifier of the peer, and which of the sessions with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct SessionKey {
-    pub nid: Nid,
-    pub number: u64,
+pub struct SessionKey {
+    pub(super) nid: Nid,
+    pub(super) number: u64,
+}
+
+impl SessionKey {
+    /// A number that no other session of this host has or had.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.number
+    }
 }

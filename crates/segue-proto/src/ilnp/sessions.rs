@@ -64,6 +64,10 @@ impl Ilcc {
         node.sessions.iter_mut().find(|c| c.key() == key)
     }
 
+    pub fn by_key(&self, key: SessionKey) -> Option<&Correspondent> {
+        self.of_nid(key.nid).iter().find(|c| c.key() == key)
+    }
+
     /// Every session with an identifier.
     pub fn of_nid(&self, nid: Nid) -> &[Correspondent] {
         self.nodes.get(&nid).map_or(&[], |node| &node.sessions)
@@ -120,6 +124,13 @@ impl Ilcc {
                 Ok(())
             }
         }
+    }
+
+    /// The session to which `flow` with this identity belongs.
+    pub fn owner_of(&self, identity: Ipv6Addr, flow: Flow) -> Option<SessionKey> {
+        let nid = Nid::of(identity);
+        let (number, _) = *self.nodes.get(&nid)?.flows.get(&(flow, identity))?;
+        Some(SessionKey { nid, number })
     }
 
     /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.

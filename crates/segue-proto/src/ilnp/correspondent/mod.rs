@@ -466,14 +466,28 @@ impl Correspondent {
         });
     }
 
+    /// The way of the last packet, if the next takes it under these conditions.
+    pub(super) fn way_again(&self, now: Instant, generation: u64, silent_packets: u32) -> Option<Way> {
+        let way = self.way?;
+        let same = way.generation == generation && way.until.is_none_or(|until| until > now);
+        (same && !self.contact.has_unheard(silent_packets) && self.mode == Mode::Ilnp).then_some(way)
+    }
+
+    /// Packets went to it at `remote` without being seen here.
+    pub(super) fn was_sent_past(&mut self, now: Instant, remote: Locator) {
+        self.on_sent(now);
+        self.locators.mark(now, remote);
+    }
+
+    /// When there is something to do about whether anything gets through.
+    pub(super) fn watched_until(&self) -> Option<Instant> {
+        self.reachability.as_deref().and_then(Reachability::poll_timeout)
+    }
+
     /// Sends as the last packet went, if nothing has changed and there is nothing to think about: this host's locators are of
     /// this `generation`, and not so many packets were unanswered.
     pub(super) fn send_again(&mut self, now: Instant, generation: u64, silent_packets: u32) -> Option<Again> {
-        let way = self.way?;
-        let same = way.generation == generation && way.until.is_none_or(|until| until > now);
-        if !same || self.contact.has_unheard(silent_packets) || self.mode != Mode::Ilnp {
-            return None;
-        }
+        let way = self.way_again(now, generation, silent_packets)?;
         self.on_sent(now);
         self.locators.mark_at(now, way.index);
         Some(Again {

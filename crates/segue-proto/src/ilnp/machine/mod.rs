@@ -1,10 +1,13 @@
 //! The machine: what it consists of, and what the host does with it. `inbound` and `errors` are what arrives, `outbound` what
-//! is sent, `locator_update` what peers are told and tell, and whether that gets through.
+//! is sent, `locator_update` what peers are told and tell, and whether that gets through; `direct` is for packets that others carry.
 
+mod direct;
 mod errors;
 mod inbound;
 mod locator_update;
 mod outbound;
+
+pub use direct::Direct;
 
 use super::config::{Config, Identifiers};
 use super::correspondent::Correspondent;

@@ -1,0 +1,290 @@
+// The packets of sessions in which nothing is to be thought about, in the kernel. See fast_path.rs for what comes here and when.
+//
+//   tap      at the packet socket of an interface: is a packet that arrived carried here? The agent is given all else that is its own
+//   arrive   at the ingress of that interface, for the same packet right after: its addresses become identities, and it is the device's
+//   leave    at the egress of the device: identities become addresses, and it is the interface's
+//
+// Nothing is decided here but that a packet is as those before it: its flow, addresses and nonce are known. What begins or ends
+// something (SYN, FIN, RST), every extension header but the nonce, and all that is longer than the way takes go to the agent.
+
+#include <linux/bpf.h>
+
+#define SECTION(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+
+static void *(*map_lookup)(void *, const void *) = (void *)BPF_FUNC_map_lookup_elem;
+static int (*load_bytes)(const void *, __u32, void *, __u32) = (void *)BPF_FUNC_skb_load_bytes;
+static int (*store_bytes)(struct __sk_buff *, __u32, const void *, __u32, __u64) = (void *)BPF_FUNC_skb_store_bytes;
+static int (*replace_checksum)(struct __sk_buff *, __u32, __u64, __u64, __u64) = (void *)BPF_FUNC_l4_csum_replace;
+static __s64 (*difference)(const void *, __u32, const void *, __u32, __u32) = (void *)BPF_FUNC_csum_diff;
+static int (*adjust_room)(struct __sk_buff *, __s32, __u32, __u64) = (void *)BPF_FUNC_skb_adjust_room;
+static int (*grow_head)(struct __sk_buff *, __u32, __u64) = (void *)BPF_FUNC_skb_change_head;
+static int (*redirect)(__u32, __u64) = (void *)BPF_FUNC_redirect;
+static int (*redirect_to_neighbor)(__u32, void *, int, __u64) = (void *)BPF_FUNC_redirect_neigh;
+static __u64 (*boot_time)(void) = (void *)BPF_FUNC_ktime_get_boot_ns;
+
+enum {
+	ETHERNET = 14,
+	IPV6 = 40,
+	PAYLOAD_LENGTH_AT = 4,
+	NEXT_HEADER_AT = 6,
+	SOURCE_AT = 8,
+	DESTINATION_AT = 24,
+	IDENTIFIER_AT = DESTINATION_AT + 8,
+	TCP = 6,
+	UDP = 17,
+	DESTINATION_OPTIONS = 60,
+	// of a header with a nonce alone: 32 bits, or 96 and two bytes of padding
+	SHORT_OPTION = 8,
+	LONG_OPTION = 16,
+	TO_THIS_HOST = 0, // PACKET_HOST
+	NEXT = -1,        // TCX_NEXT: whoever is there goes on with it
+	DROP = 2,         // TCX_DROP
+	ALL = -1,         // of a socket's filter: the whole packet
+};
+
+// RFC 9293 section 3.1
+enum { FIN = 1, SYN = 2, RST = 4, FLAGS_AT = 13, TCP_LENGTH_AT = 12, TCP_CHECKSUM_AT = 16, UDP_CHECKSUM_AT = 6 };
+
+struct address {
+	__u64 words[2];
+};
+
+// Source and destination, as in a header.
+struct pair {
+	struct address source, destination;
+};
+
+// Where packets of a session go, either way. fast_path.rs writes it.
+struct way {
+	struct pair up;      // identities, of a packet for applications
+	struct pair arrives; // addresses, of the same on the wire
+	struct pair leaves;  // addresses, of a packet to the peer
+	__u8 option[LONG_OPTION]; // in packets to the peer, but for the next header
+	__u32 option_length;
+	__u32 interface;
+	__u32 device;
+	__u32 most; // bytes of an IPv6 packet on the wire
+};
+
+// A session: what the agent reads is behind.
+struct session {
+	struct way way;
+	__u64 heard; // when, by the time since the machine was started
+	__u64 received, received_bytes, sent, sent_bytes;
+};
+
+// What shows that a packet is of a session.
+struct place {
+	struct pair addresses;
+	__u8 option[LONG_OPTION]; // but for the next header; zeros behind a short one
+};
+
+struct flow {
+	struct address peer; // its identity
+	__u32 protocol;
+	__u16 local_port, remote_port;
+};
+
+// What `tap` has found out of the packet that `arrive` is going to see.
+struct decision {
+	struct way way;
+	__u32 protocol; // 0: nothing
+	__u32 option_length;
+};
+
+#define MAP(name, kind, most, key_type, value_type)                                                                    \
+	struct {                                                                                                       \
+		int (*type)[kind];                                                                                     \
+		int (*max_entries)[most];                                                                              \
+		key_type *key;                                                                                         \
+		value_type *value;                                                                                     \
+	} name SECTION(".maps")
+
+MAP(sessions, BPF_MAP_TYPE_HASH, 256, __u64, struct session);
+MAP(places, BPF_MAP_TYPE_HASH, 256, struct place, __u64);
+MAP(flows, BPF_MAP_TYPE_HASH, 4096, struct flow, __u64);
+MAP(decisions, BPF_MAP_TYPE_PERCPU_ARRAY, 1, __u32, struct decision);
+// This host's identifier, in network order.
+MAP(own, BPF_MAP_TYPE_ARRAY, 1, __u32, __u64);
+
+// What is sent goes by the agent if nothing has been heard for so long: it may have to find out whether anything gets through.
+static const __u64 FRESH = 10 * 1000 * 1000;
+
+INLINE int are_equal(const struct address *one, const struct address *other) {
+	return one->words[0] == other->words[0] && one->words[1] == other->words[1];
+}
+
+INLINE int is_transport(__u8 protocol) {
+	return protocol == TCP || protocol == UDP;
+}
+
+// The session of a flow whose transport's header begins at `at`, unless it begins or ends something. Ports are source and destination.
+INLINE __u64 *session_of(struct __sk_buff *skb, __u32 at, struct flow *flow, int arrives) {
+	__u16 ports[2];
+	if (load_bytes(skb, at, ports, sizeof ports))
+		return 0;
+	if (flow->protocol == TCP) {
+		__u8 flags;
+		if (load_bytes(skb, at + FLAGS_AT, &flags, 1) || flags & (FIN | SYN | RST))
+			return 0;
+	}
+	flow->local_port = ports[arrives ? 1 : 0];
+	flow->remote_port = ports[arrives ? 0 : 1];
+	return map_lookup(&flows, flow);
+}
+
+// Whether a frame that has arrived is carried here. If so, `arrive` is told how.
+INLINE int is_carried(struct __sk_buff *skb) {
+	__u8 header[IPV6 + 2];
+	struct place place = {};
+	struct flow flow = {};
+	__u32 first = 0, length;
+	__u64 *by_place, *by_flow;
+	struct session *session;
+	struct decision *decision;
+
+	if (skb->pkt_type != TO_THIS_HOST || load_bytes(skb, ETHERNET, header, sizeof header))
+		return 0;
+	if (header[NEXT_HEADER_AT] != DESTINATION_OPTIONS || header[IPV6 + 1] > 1 || !is_transport(header[IPV6]))
+		return 0;
+	__builtin_memcpy(&place.addresses, header + SOURCE_AT, sizeof place.addresses);
+	if (header[IPV6 + 1]) {
+		length = LONG_OPTION;
+		if (load_bytes(skb, ETHERNET + IPV6, place.option, LONG_OPTION))
+			return 0;
+	} else {
+		length = SHORT_OPTION;
+		if (load_bytes(skb, ETHERNET + IPV6, place.option, SHORT_OPTION))
+			return 0;
+	}
+	place.option[0] = 0;
+	by_place = map_lookup(&places, &place);
+	if (!by_place)
+		return 0;
+	session = map_lookup(&sessions, by_place);
+	if (!session)
+		return 0;
+	flow.peer = session->way.up.source;
+	flow.protocol = header[IPV6];
+	by_flow = session_of(skb, ETHERNET + IPV6 + length, &flow, 1);
+	decision = map_lookup(&decisions, &first);
+	if (!by_flow || *by_flow != *by_place || !decision)
+		return 0;
+	decision->way = session->way;
+	decision->protocol = flow.protocol;
+	decision->option_length = length;
+	session->heard = boot_time();
+	__sync_fetch_and_add(&session->received, 1);
+	__sync_fetch_and_add(&session->received_bytes, skb->len);
+	return 1;
+}
+
+SECTION("socket")
+int tap(struct __sk_buff *skb) {
+	__u32 first = 0;
+	__u64 identifier, *mine = map_lookup(&own, &first);
+	__u16 type;
+	if (!mine || load_bytes(skb, ETHERNET - 2, &type, sizeof type) || type != __builtin_bswap16(0x86dd))
+		return 0;
+	if (load_bytes(skb, ETHERNET + IDENTIFIER_AT, &identifier, sizeof identifier) || identifier != *mine)
+		return 0;
+	return is_carried(skb) ? 0 : ALL;
+}
+
+// Other addresses and another length for the packet whose IPv6 header is at `at`, and its transport's header at `transport`.
+INLINE int readdress(struct __sk_buff *skb, __u32 at, __u32 transport, __u8 protocol, struct pair *old, struct pair *new,
+		     __u8 next_header, int grows_by) {
+	__u32 field = transport + (protocol == TCP ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT);
+	__u64 zero_is_none = protocol == UDP ? BPF_F_MARK_MANGLED_0 : 0;
+	__s64 change = difference(old, sizeof *old, new, sizeof *new, 0);
+	__u16 length;
+	if (change < 0 || load_bytes(skb, at + PAYLOAD_LENGTH_AT, &length, sizeof length))
+		return 1;
+	length = __builtin_bswap16(__builtin_bswap16(length) + grows_by);
+	return replace_checksum(skb, field, 0, change, BPF_F_PSEUDO_HDR | zero_is_none) ||
+	       store_bytes(skb, at + SOURCE_AT, new, sizeof *new, BPF_F_RECOMPUTE_CSUM) ||
+	       store_bytes(skb, at + PAYLOAD_LENGTH_AT, &length, sizeof length, BPF_F_RECOMPUTE_CSUM) ||
+	       store_bytes(skb, at + NEXT_HEADER_AT, &next_header, 1, BPF_F_RECOMPUTE_CSUM);
+}
+
+SECTION("classifier/arrive")
+int arrive(struct __sk_buff *skb) {
+	__u32 first = 0, protocol;
+	__s32 length;
+	struct pair addresses;
+	struct decision *decision = map_lookup(&decisions, &first);
+	if (!decision || !decision->protocol)
+		return NEXT;
+	protocol = decision->protocol;
+	decision->protocol = 0;
+	// it is the packet that `tap` has just seen: nothing else runs on this processor in between
+	if (load_bytes(skb, ETHERNET + SOURCE_AT, &addresses, sizeof addresses) ||
+	    !are_equal(&addresses.source, &decision->way.arrives.source) ||
+	    !are_equal(&addresses.destination, &decision->way.arrives.destination))
+		return NEXT;
+	length = decision->option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
+	if (readdress(skb, ETHERNET, ETHERNET + IPV6 + length, protocol, &addresses, &decision->way.up, protocol, -length) ||
+	    adjust_room(skb, -length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+		return DROP;
+	return redirect(decision->way.device, BPF_F_INGRESS);
+}
+
+SECTION("classifier/leave")
+int leave(struct __sk_buff *skb) {
+	__u8 header[IPV6];
+	struct flow flow = {};
+	struct pair identities;
+	struct session *session;
+	__u64 *id;
+	__u32 length, longest;
+	__u8 protocol, transport_length;
+
+	if (load_bytes(skb, 0, header, sizeof header))
+		return NEXT;
+	protocol = header[NEXT_HEADER_AT];
+	if (!is_transport(protocol))
+		return NEXT;
+	__builtin_memcpy(&identities, header + SOURCE_AT, sizeof identities);
+	flow.peer = identities.destination;
+	flow.protocol = protocol;
+	id = session_of(skb, IPV6, &flow, 0);
+	if (!id)
+		return NEXT;
+	session = map_lookup(&sessions, id);
+	if (!session || !are_equal(&identities.source, &session->way.up.destination))
+		return NEXT;
+	if (boot_time() - session->heard > FRESH)
+		return NEXT;
+	length = session->way.option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
+	// of a super-packet, that of its segments
+	longest = skb->len;
+	if (skb->gso_size) {
+		transport_length = 8;
+		if (protocol == TCP) {
+			if (load_bytes(skb, IPV6 + TCP_LENGTH_AT, &transport_length, 1))
+				return NEXT;
+			transport_length = (transport_length >> 4) * 4;
+		}
+		longest = IPV6 + transport_length + skb->gso_size;
+	}
+	if (longest + length > session->way.most || skb->len + length > 0xffff)
+		return NEXT;
+	if (adjust_room(skb, length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+		return DROP;
+	if (length == LONG_OPTION ? store_bytes(skb, IPV6, session->way.option, LONG_OPTION, 0)
+				  : store_bytes(skb, IPV6, session->way.option, SHORT_OPTION, 0))
+		return DROP;
+	if (store_bytes(skb, IPV6, &protocol, 1, 0) ||
+	    readdress(skb, 0, IPV6 + length, protocol, &identities, &session->way.leaves, DESTINATION_OPTIONS, length))
+		return DROP;
+	__sync_fetch_and_add(&session->sent, 1);
+	__sync_fetch_and_add(&session->sent_bytes, skb->len);
+	// the kernel takes a frame there, and puts the addresses in
+	if (grow_head(skb, ETHERNET, 0))
+		return DROP;
+	return redirect_to_neighbor(session->way.interface, 0, 0, 0);
+}
+
+// No helper is called that the kernel keeps for programs under the GPL.
+char license_of_it[] SECTION("license") = "MIT";
