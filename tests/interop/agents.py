@@ -266,7 +266,9 @@ def advertising(router: Namespace, prefixes: dict[str, str], folder: Path) -> It
         for device, prefix in prefixes.items()
     ]
     (folder / "radvd.conf").write_text("\n".join(advertisements))
-    command = ["radvd", "-n", "-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid", "-m", "none"]
+    # it ends with the test, however that ends
+    command = ["setpriv", "--pdeathsig", "TERM", "radvd", "-n", "-m", "none"]
+    command += ["-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid"]
     with subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL) as radvd:
         try:
             yield

@@ -37,7 +37,7 @@ mount -t overlay -o lowerdir=/,upperdir=/run/upper,workdir=/run/work overlay /ru
 rm -rf /run/root/etc/systemd/system/*.wants /run/root/usr/sbin/policy-rc.d /run/root/etc/hostname
 tr -d - < /proc/sys/kernel/random/uuid > /run/root/etc/machine-id
 shift 2
-exec setpriv --pdeathsig TERM systemd-nspawn --quiet --directory=/run/root --network-namespace-path=/proc/self/fd/3 \\
+exec setpriv --pdeathsig KILL systemd-nspawn --quiet --directory=/run/root --network-namespace-path=/proc/self/fd/3 \\
     --capability=CAP_NET_ADMIN,CAP_BPF --system-call-filter=bpf --bind=/run/tun:/dev/net/tun \\
     --register=no --keep-unit "$@"
 """
