@@ -1,7 +1,8 @@
 """Machines: each a systemd that has booted, in a container (systemd-nspawn) over the files of this system.
 
-What a machine writes is in a tmpfs, what it mounts in a mount namespace of its own: both go with its processes, and
-these with the test that has made it, however that ends. Its network is a namespace that is there before.
+What a machine writes is in a tmpfs, what it mounts in a mount namespace of its own: both go with its processes. These
+are in a cgroup, and go with the test, or with the next one if it was killed. Its network is a namespace that is there
+before.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ mount -t overlay -o lowerdir=/,upperdir=/run/upper,workdir=/run/work overlay /ru
 rm -rf /run/root/etc/systemd/system/*.wants /run/root/usr/sbin/policy-rc.d /run/root/etc/hostname
 tr -d - < /proc/sys/kernel/random/uuid > /run/root/etc/machine-id
 shift 2
-exec setpriv --pdeathsig KILL systemd-nspawn --quiet --directory=/run/root --network-namespace-path=/proc/self/fd/3 \\
+exec setpriv --pdeathsig TERM systemd-nspawn --quiet --directory=/run/root --network-namespace-path=/proc/self/fd/3 \\
     --capability=CAP_NET_ADMIN,CAP_BPF --system-call-filter=bpf --bind=/run/tun:/dev/net/tun \\
     --register=no --keep-unit "$@"
 """
@@ -50,7 +51,7 @@ def missing() -> str | None:
         if shutil.which(command) is None:
             return f"{command} is missing, so the agent is on no machine with systemd (Debian package {package})"
     if not os.access(groups(), os.W_OK):
-        return "no cgroup can be made here: the agent is on no machine with systemd"
+        return "no cgroup of the second version can be made here: the agent is on no machine with systemd"
     return None
 
 
@@ -63,7 +64,7 @@ def groups() -> Path:
 
 @contextlib.contextmanager
 def group(name: str) -> Iterator[Path]:
-    """A cgroup for the length of a with block; those of test runs that no longer exist go first."""
+    """A cgroup for the length of a with block. Those of test runs that no longer exist go first."""
     for path in groups().glob(f"{lab.PREFIX}-*-*"):
         if not Path("/proc", path.name.split("-")[2]).exists():
             is_removed(path)
@@ -76,8 +77,9 @@ def group(name: str) -> Iterator[Path]:
 
 
 def is_removed(group: Path) -> bool:
-    """Whether a cgroup could be removed: its last processes may be about to end."""
+    """Whether a cgroup is gone. What is in it is killed, which takes a moment."""
     with contextlib.suppress(OSError):
+        (group / "cgroup.kill").write_text("1")
         for folder, _, _ in os.walk(group, topdown=False):
             Path(folder).rmdir()
     return not group.exists()

@@ -93,8 +93,10 @@ def uses(on: Machine, interface: str) -> bool:
 
 
 def of_unit(on: Machine, *names: str) -> list[str]:
-    """Properties of the agent's unit."""
-    return [on.run(f"systemctl show --value --property={name} segue-agent").strip() for name in names]
+    """Properties of the agent's unit, of one moment."""
+    said = on.run(f"systemctl show --property={','.join(names)} segue-agent")
+    values = dict(line.split("=", 1) for line in said.splitlines())
+    return [values[name] for name in names]
 
 
 def runs_anew(on: Machine, before: str) -> bool:
