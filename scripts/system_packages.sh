@@ -17,6 +17,7 @@ needed=(
     "wg|wireguard-tools|no WireGuard peer roams"
     "nft|nftables|the agent is not tested on machines with a firewall"
     "/usr/sbin/sshd|openssh-server|no ssh session goes through the agent's handovers"
+    "systemd-nspawn|systemd-container|neither the agent's Debian package nor its unit is tested on machines with systemd"
     "lintian|lintian|the agent's Debian package is not checked with lintian"
     "man|man-db|the agent's manual page is not looked at"
     "radvd|radvd|ILNP is not tested under the kernel's TCP"

@@ -67,6 +67,15 @@ def program() -> Path:
     return built
 
 
+def debian_package(folder: Path) -> Path:
+    """Its Debian package, made in a folder."""
+    script = build.ROOT / "scripts" / "debian_package.py"
+    command: list[str | Path] = [sys.executable, script, program(), "--out", folder]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
 def identity(host: str) -> str:
     """What applications know a host by."""
     return f"{IDENTITIES}:{NIDS[host].replace(':0:0:', '::')}"
@@ -237,10 +246,34 @@ def uses_first(agent: Agent) -> bool:
     return any(one["in_use"] for one in interfaces(agent)[:1])
 
 
+def settled(found: list[dict[str, Any]]) -> bool:
+    """Whether packets leave by the first of these interfaces, and each has a locator that can be used."""
+    states = [[place["state"] for place in one["locators"]] for one in found]
+    return any(one["in_use"] for one in found[:1]) and all(each and "pending" not in each for each in states)
+
+
 def has_all(agent: Agent) -> bool:
-    """Whether that is so, and each interface has a locator that can be used."""
-    states = [[place["state"] for place in one["locators"]] for one in interfaces(agent)]
-    return uses_first(agent) and all(found and "pending" not in found for found in states)
+    """Whether that is so of an agent's interfaces."""
+    return settled(interfaces(agent))
+
+
+@contextlib.contextmanager
+def advertising(router: Namespace, prefixes: dict[str, str], folder: Path) -> Iterator[None]:
+    """radvd on a router, with a prefix for each of these devices."""
+    advertisements = [
+        f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
+        f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")
+        for device, prefix in prefixes.items()
+    ]
+    (folder / "radvd.conf").write_text("\n".join(advertisements))
+    # it ends with the test, however that ends
+    command = ["setpriv", "--pdeathsig", "TERM", "radvd", "-n", "-m", "none"]
+    command += ["-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid"]
+    with subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL) as radvd:
+        try:
+            yield
+        finally:
+            radvd.terminate()
 
 
 @contextlib.contextmanager
@@ -260,15 +293,7 @@ def world(folder: Path, *, attacked: bool = False) -> Iterator[World]:
             router.device_up(device, f"{PREFIXES[device]}::1/64".replace(":0::", "::"))
             made.hosts[host].device_up(name)
         made.settle_attacker()
-        advertisements = [
-            f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
-            f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")
-            for device, prefix in PREFIXES.items()
-        ]
-        (folder / "radvd.conf").write_text("\n".join(advertisements))
-        command = ["radvd", "-n", "-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid", "-m", "none"]
-        radvd = stack.enter_context(subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL))
-        stack.callback(radvd.terminate)
+        stack.enter_context(advertising(router, PREFIXES, folder))
         for host in ("mobile", "peer"):
             subprocess.run(made.hosts[host].command("nft", FIREWALL), check=True)
             made.hosts[host].ip("-6 route add 2001:db8:77::/64 via fe80::77 dev eth0")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents import FIREWALL, Agent, World, has_all, interfaces, uses_first, wait_until
+from agents import FIREWALL, Agent, World, advertising, has_all, interfaces, uses_first, wait_until
 from lab import Namespace
 
 HOME_ADDRESS = "2001:db8:f::1:7"
@@ -139,15 +139,7 @@ def world(folder: Path, *, attacked: bool = False) -> Iterator[Mobile]:
         home.device_up("home0", "2001:db8:f::1/64")
         home.ip("-6 route add default via 2001:db8:5::1")
         router.ip("-6 route add 2001:db8:f::/64 via 2001:db8:5::2")
-        advertisements = [
-            f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
-            f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")
-            for device, prefix in PREFIXES.items()
-        ]
-        (folder / "radvd.conf").write_text("\n".join(advertisements))
-        command = ["radvd", "-n", "-C", f"{folder}/radvd.conf", "-p", f"{folder}/radvd.pid", "-m", "none"]
-        radvd = stack.enter_context(subprocess.Popen(router.command(*command), stderr=subprocess.DEVNULL))
-        stack.callback(radvd.terminate)
+        stack.enter_context(advertising(router, PREFIXES, folder))
         for host in ("mobile", "peer", "home"):
             subprocess.run(made.hosts[host].command("nft", FIREWALL), check=True)
             made.hosts[host].ip("-6 route add 2001:db8:77::/64 via fe80::77 dev eth0")

@@ -63,6 +63,22 @@ def key(folder: Path, name: str) -> Path:
 
 
 @contextlib.contextmanager
+def opened(command: list[str]) -> Iterator[Session]:
+    """The session that a command opens; it ends well."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        made = Session(shell)
+        try:
+            made.say()
+            yield made
+            assert shell.stdin is not None
+            shell.stdin.close()
+            assert shell.wait(timeout=SOON) == 0
+        finally:
+            if shell.poll() is None:
+                shell.terminate()
+
+
+@contextlib.contextmanager
 def session(server: Namespace, client: Namespace, to: str, folder: Path) -> Iterator[Session]:
     """A server of its own on one host, whose only user comes by a key of the test, and a session from another host."""
     host_key, user_key = key(folder, "host"), key(folder, "user")
@@ -94,17 +110,7 @@ def session(server: Namespace, client: Namespace, to: str, folder: Path) -> Iter
             while not subprocess.run(listening, check=True, capture_output=True).stdout.strip():
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.05)
-            command = client.command("ssh", *options, f"root@{to}", "cat")
-            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
-                opened = Session(shell)
-                try:
-                    opened.say()
-                    yield opened
-                    assert shell.stdin is not None
-                    shell.stdin.close()
-                    assert shell.wait(timeout=SOON) == 0
-                finally:
-                    if shell.poll() is None:
-                        shell.terminate()
+            with opened(client.command("ssh", *options, f"root@{to}", "cat")) as made:
+                yield made
         finally:
             daemon.terminate()

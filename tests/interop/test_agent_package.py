@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import agents
@@ -31,16 +30,7 @@ CONTENTS = {
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made from the program that the other tests run."""
-    return made(tmp_path_factory.mktemp("package"))
-
-
-def made(folder: Path) -> Path:
-    """The package, in a folder."""
-    script = build.ROOT / "scripts" / "debian_package.py"
-    command: list[str | Path] = [sys.executable, script, agents.program(), "--out", folder]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    return agents.debian_package(tmp_path_factory.mktemp("package"))
 
 
 def run(*command: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +54,7 @@ def test_the_package_has_what_it_is_to_have_and_belongs_to_root(package: Path) -
 
 
 def test_the_same_program_makes_the_same_package(package: Path, tmp_path: Path) -> None:
-    assert made(tmp_path).read_bytes() == package.read_bytes()
+    assert agents.debian_package(tmp_path).read_bytes() == package.read_bytes()
 
 
 @pytest.mark.skipif(shutil.which("lintian") is None, reason="lintian is missing (Debian package lintian)")
