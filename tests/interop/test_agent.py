@@ -201,7 +201,7 @@ def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) 
 
 
 def test_what_somebody_takes_from_its_device_is_there_again(machines: World) -> None:
-    """Set down and up, the device has lost its address and its routes; those can also be taken away from one that is up."""
+    """Set down and up, the device has lost its address and its routes; they can also be taken away while it is up."""
     mobile, to = machines.hosts["mobile"], identity("peer")
     with machines.agent("peer"), machines.agent("mobile") as agent:
         wait_until(lambda: agents.reaches(mobile, to), "the peer")

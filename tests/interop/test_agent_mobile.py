@@ -302,9 +302,7 @@ def test_rules_that_somebody_takes_away_are_there_again(machines: Mobile) -> Non
         rules = machines.run("ip", "-n", mobile.name, "-6", "rule", "show")
         assert rules.count("6275") == 1, rules
         mobile.ip("-6 rule del table 6275")
-        wait_until(
-            lambda: machines.run("ip", "-n", mobile.name, "-6", "rule", "show") == rules, "the rules", within=30
-        )
+        wait_until(lambda: machines.run("ip", "-n", mobile.name, "-6", "rule", "show") == rules, "the rules", within=30)
         assert "somebody took addresses, routes or rules away" in agent.log.read_text()
 
 

@@ -1,6 +1,6 @@
 //! `segue-agent doctor`: what the agent needs of the machine, tried in a network namespace of its own.
 
-use crate::kernel::{Guard, NextHops, Rules};
+use crate::kernel::{Guard, NextHops, Programs, Rules};
 use crate::seccomp;
 use nix::sched::{CloneFlags, unshare};
 use segue_live::{PacketSocket, Select, SuperTun, Takes};
@@ -45,6 +45,13 @@ pub(crate) fn look() -> anyhow::Result<u8> {
     say(
         "rules of routing for a home address",
         Rules::set_up(Ipv6Addr::LOCALHOST).map(drop),
+        remedy,
+    )?;
+    let remedy = "expected Linux 6.6 with BPF, CAP_BPF, and an agent that was built with clang; without it the agent carries every packet itself";
+    let programs = Programs::load(Ipv6Addr::LOCALHOST, ("lo", 1)).map(drop);
+    say(
+        "programs for the fast path of an ILNPv6 host",
+        programs.map_err(|error| io::Error::other(format!("{error:#}"))),
         remedy,
     )?;
     // the last, for it is upon this process from then on

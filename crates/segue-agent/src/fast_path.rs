@@ -1,7 +1,7 @@
 //! Which packets the kernel carries by itself: those of sessions in which nothing is to be thought about. The programs that carry
 //! them are `fast_path/packets.bpf.c`; here is what they are told.
 //!
-//! A flow is told to them when a packet of it has passed the agent and its session is one whose packets all go the same way ([`Direct`]).
+//! A flow is told to them when a packet of it has passed the agent, either way, and its session is one whose packets all go the same way ([`Direct`]).
 //! A session is taken back when that is no longer so, or when nothing was carried of it for [`IDLE`]; all are when somebody wants to
 //! see every packet. What the programs have carried is looked at whenever the agent wakes, and once a second while there is
 //! something: the shim learns that the peer was heard, and sent to.
@@ -14,6 +14,7 @@ use segue_proto::contract::InterfaceId;
 use segue_proto::ilnp::{Direct, SessionKey};
 use segue_proto::shim::Count;
 use segue_proto::{Duration, Instant};
+use segue_wire::{Packet, Payload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Ipv6Addr;
@@ -58,21 +59,45 @@ impl Flow {
     #[must_use]
     pub fn of_sent(packet: &[u8]) -> Option<Self> {
         let (header, transport) = packet.split_first_chunk::<40>()?;
-        let (own_port, rest) = transport.split_first_chunk::<2>()?;
-        let peers_port = rest.first_chunk::<2>()?;
-        let protocol = header[6];
-        let goes_on = match protocol {
-            TCP => *transport.get(FLAGS_AT)? & (FIN | SYN | RST) == 0,
-            protocol => protocol == UDP,
-        };
-        let peer = header.last_chunk::<16>()?;
-        goes_on.then_some(Self {
-            peer: Ipv6Addr::from(*peer),
-            protocol,
-            own_port: u16::from_be_bytes(*own_port),
-            peers_port: u16::from_be_bytes(*peers_port),
+        let peer = Ipv6Addr::from(*header.last_chunk::<16>()?);
+        let (own_port, peers_port) = ports(header[6], transport)?;
+        Some(Self {
+            peer,
+            protocol: header[6],
+            own_port,
+            peers_port,
         })
     }
+
+    /// The same of one from a peer, as it goes up.
+    #[must_use]
+    pub fn of_received(packet: &Packet) -> Option<Self> {
+        let Payload::Raw(raw) = &packet.payload else {
+            return None;
+        };
+        if !packet.extensions.is_empty() {
+            return None;
+        }
+        let (peers_port, own_port) = ports(raw.next_header, &raw.bytes)?;
+        Some(Self {
+            peer: packet.ip.source,
+            protocol: raw.next_header,
+            own_port,
+            peers_port,
+        })
+    }
+}
+
+/// Source and destination of what goes on.
+fn ports(protocol: u8, transport: &[u8]) -> Option<(u16, u16)> {
+    let goes_on = match protocol {
+        TCP => *transport.get(FLAGS_AT)? & (FIN | SYN | RST) == 0,
+        protocol => protocol == UDP,
+    };
+    let ([source, destination], _) = transport.first_chunk::<4>()?.as_chunks::<2>() else {
+        return None;
+    };
+    goes_on.then_some((u16::from_be_bytes(*source), u16::from_be_bytes(*destination)))
 }
 
 /// Packets and bytes that were carried.
@@ -143,7 +168,7 @@ impl<C: Carrier> FastPath<C> {
         &mut self.carrier
     }
 
-    /// A packet of a flow has passed the stack on its way to the peer: those to come are carried, if they may be. `index_of` is the number of
+    /// A packet of a flow has passed the stack: those to come are carried, if they may be. `index_of` is the number of
     /// an interface in the kernel.
     pub fn offer(
         &mut self,
@@ -193,9 +218,12 @@ impl<C: Carrier> FastPath<C> {
 
     /// Looks at what was carried, if it was not looked at just now, and tells the stack.
     pub fn look(&mut self, now: Instant, stack: &mut Stack) {
-        if self.sessions.is_empty() || now.since(self.looked) < BETWEEN_LOOKS {
-            return;
+        if !self.sessions.is_empty() && now.since(self.looked) >= BETWEEN_LOOKS {
+            self.look_now(now, stack);
         }
+    }
+
+    fn look_now(&mut self, now: Instant, stack: &mut Stack) {
         self.looked = now;
         let mut idle = Vec::new();
         for (key, session) in &mut self.sessions {
@@ -216,12 +244,21 @@ impl<C: Carrier> FastPath<C> {
 
     /// Takes back the sessions whose packets are not to go as they do.
     pub fn check(&mut self, now: Instant, stack: &mut Stack) {
-        let other = |s: &&Session| stack.direct_of(now, s.direct.session) != Some((s.direct, s.most));
-        let other = self.sessions.values().filter(other);
-        let other: Vec<SessionKey> = other.map(|s| s.direct.session).collect();
-        for key in other {
+        if self.changed(now, stack).next().is_none() {
+            return;
+        }
+        // many packets that nothing was heard of may have been answered meanwhile
+        self.look_now(now, stack);
+        let changed: Vec<SessionKey> = self.changed(now, stack).collect();
+        for key in changed {
             self.end(now, stack, key);
         }
+    }
+
+    /// Those that go another way now, or have to be thought about.
+    fn changed(&self, now: Instant, stack: &Stack) -> impl Iterator<Item = SessionKey> {
+        let changed = move |s: &&Session| stack.direct_of(now, s.direct.session) != Some((s.direct, s.most));
+        self.sessions.values().filter(changed).map(|s| s.direct.session)
     }
 
     /// Takes everything back: the agent sees every packet again.

@@ -386,7 +386,7 @@ impl Stack {
 
     /// If nothing else here has to see the packets.
     fn settled(&self, now: Instant, direct: Direct) -> Option<(Direct, u32)> {
-        let by_option = |c: &Carriages| c.is_settled((direct.here, direct.there));
+        let by_option = |c: &Carriages| c.is_settled(now, (direct.here, direct.there));
         if self.clamp.is_some() || !self.carriages.as_ref().is_none_or(by_option) {
             return None;
         }

@@ -219,9 +219,10 @@ impl Carriages {
     }
 
     /// Whether what goes between these addresses, this host's and the peer's, goes with the option, and is answered.
-    pub fn is_settled(&self, pair: Pair) -> bool {
+    pub fn is_settled(&self, now: Instant, pair: Pair) -> bool {
+        let is_answered = |way: &Way| way.unanswered.is_none_or(|since| now.since(since) < PATIENCE);
         let way = self.ways.get(&pair);
-        way.is_some_and(|way| way.by == Some(Carriage::Option) && way.sent_since <= FEW)
+        way.is_some_and(|way| way.by == Some(Carriage::Option) && is_answered(way))
     }
 
     /// Packets with the option were carried between these addresses without being seen here; some came from the peer.

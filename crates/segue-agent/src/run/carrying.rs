@@ -42,7 +42,7 @@ impl Running {
         }
     }
 
-    /// A packet of a flow has been sent: more of it may be carried, unless somebody wants to see them.
+    /// A packet of a flow has passed: more of it may be carried, unless somebody wants to see them.
     pub(super) fn offer(&mut self, now: Instant, flow: Flow) {
         if let Some(fast_path) = self.fast_path.as_mut().filter(|_| self.traces.is_idle()) {
             fast_path.offer(now, &self.stack, flow, |interface| {

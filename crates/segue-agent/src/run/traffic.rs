@@ -118,6 +118,11 @@ impl Running {
         while let Some(packet) = self.stack.poll_kernel() {
             self.trace(Place::Device, false, &packet);
             self.device.send(&packet).context("TUN device")?;
+            if self.fast_path.is_some()
+                && let Some(flow) = Flow::of_received(&packet)
+            {
+                self.offer(now, flow);
+            }
             give_back(&mut self.buffers, packet);
         }
         while let Some(transmit) = self.stack.poll_wire() {

@@ -57,6 +57,10 @@
 //!   SYN, an SCTP INIT, an echo request), even between the ports of such a flow. The true node is another session, by its own
 //!   nonce, and shut out from nothing but the flows that were taken before it came.
 //!
+//! - *Called anew*. A peer that has been started again knows neither nonce, and what it says with a new one in a flow of the session is
+//!   dropped. So a call (a SYN, say) that nothing was heard of is repeated as that of another session, which is as good as the first;
+//!   what flows there were stay with the old one.
+//!
 //! A flow belongs to one session of an identifier; packets of it with the nonce of another are dropped. So nobody off the path,
 //! who has not seen a nonce, leads a call of this host's elsewhere, or puts a packet into a flow that he did not
 //! begin. What is left to him: flows of protocols without a handshake between two ports that he knows beforehand, if he is

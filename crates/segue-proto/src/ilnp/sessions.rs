@@ -8,7 +8,7 @@
 use super::correspondent::Correspondent;
 use super::flow::Flow;
 use super::session_key::SessionKey;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Nid, Nonce};
 use std::collections::BTreeMap;
@@ -86,9 +86,25 @@ impl Ilcc {
         all.filter(move |c| c.identity() == identity)
     }
 
-    /// The session of this host's calls to `identity`.
+    /// The session of this host's calls to `identity`: the last, if one was called in vain.
     pub fn called(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
-        self.of_identity(identity).find(|c| c.is_called())
+        let called = self.of_identity(identity).filter(|c| c.is_called());
+        called.max_by_key(|c| c.key().number)
+    }
+
+    /// Whether a call to `identity` is repeated because nothing was heard since, of a session that was answered before: the peer may
+    /// have begun anew, and not know it.
+    pub fn is_called_in_vain(&self, now: Instant, identity: Ipv6Addr, flow: Flow) -> bool {
+        let Some(node) = self.nodes.get(&Nid::of(identity)) else {
+            return false;
+        };
+        let Some((number, used)) = node.flows.get(&(flow, identity)) else {
+            return false;
+        };
+        let session = node.sessions.iter().find(|c| c.key().number == *number);
+        now.since(*used) >= IN_VAIN
+            && session
+                .is_some_and(|c| c.is_called() && c.remote_nonce().is_some() && c.contact().has_unheard(1))
     }
 
     /// The session of the peer's that uses `nonce`.
@@ -324,6 +340,8 @@ impl Forgotten {
     }
 }
 
+/// A little less than the second after which TCP repeats a SYN (RFC 6298 section 2.1).
+const IN_VAIN: Duration = Duration::from_millis(900);
 /// Flows of one session: of more, the one that was used least lately is nobody's.
 const MAX_FLOWS: usize = 256;
 /// Sessions that peers began with one identifier.

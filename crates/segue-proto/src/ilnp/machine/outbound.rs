@@ -29,6 +29,13 @@ impl Ilnp {
             return Some(Transmit { interface, packet });
         }
         let flow = self.fragments.down(&packet);
+        if is_call(&packet)
+            && self.ilcc.is_called_in_vain(now, destination, flow)
+            && let Some(key) = self.call(now, destination)
+        {
+            self.out.counters.called_anew += 1;
+            self.ilcc.claim(key, flow, now);
+        }
         if !self.must_quote(&packet)
             && let Some(transmit) = self.send_as_before(now, flow, &mut packet)
         {
@@ -187,7 +194,8 @@ impl Ilnp {
     fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let local_nid = self.identifier_for_a_call()?;
-        if self.ilcc.between(nid, local_nid).any(Correspondent::is_called) {
+        let is_other = |c: &Correspondent| c.is_called() && c.identity() != identity;
+        if self.ilcc.between(nid, local_nid).any(is_other) {
             self.out.counters.second_identity += 1;
             return None;
         }

@@ -108,3 +108,55 @@ fn who_has_only_called_is_not_probed_and_makes_no_network_silent() {
     // that it has two locators it tells whoever has called
     assert!(counted.lu_sent <= u64::from(attempts));
 }
+
+#[test]
+fn a_call_of_which_nothing_is_heard_is_repeated_in_a_new_session() {
+    let mut config = Config::new(OWN);
+    config.peers = vec![PeerConfig {
+        nid: PEER,
+        locators: vec![locator(2)],
+        name: None,
+    }];
+    let mut shim = Ilnp::new(config, Box::new(crate::random::Stream::new(5, "shim"))).unwrap();
+    shim.handle_address(at(0), &AddressEvent::Ready(own(1)));
+    let (own_identity, peer) = (shim.identity(), Config::new(OWN).identity_prefix.address(PEER));
+    let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+    let nonce_of = |shim: &mut Ilnp, now, from, flags| {
+        let mut packet = tcp(from, 80, flags);
+        (packet.ip.source, packet.ip.destination) = (own_identity, peer);
+        let sent = shim.outbound(now, packet).expect("its locator is known");
+        sent.packet.ilnp_nonce().expect("a nonce").0
+    };
+    let answer = |shim: &mut Ilnp, now, to, flags, number| {
+        let mut packet = tcp(80, to, flags);
+        (packet.ip.source, packet.ip.destination) = (locator(2).address(PEER), own(1).address);
+        nonce::insert(&mut packet, Nonce::Bits32([0, 0, 0, number]), PseudoRule::Ipv6);
+        matches!(shim.inbound(now, InterfaceId(0), packet), Inbound::Up(_))
+    };
+    const SYN_ACK: TcpFlags = TcpFlags(TcpFlags::SYN.0 | TcpFlags::ACK.0);
+    let first = nonce_of(&mut shim, ms(0), 5, TcpFlags::SYN);
+    assert!(answer(&mut shim, ms(10), 5, SYN_ACK, 7));
+    // the peer is started again: what it says now has another nonce
+    assert_eq!(nonce_of(&mut shim, ms(60_000), 6, TcpFlags::SYN), first);
+    assert!(!answer(&mut shim, ms(60_010), 6, SYN_ACK, 8));
+    assert_eq!(nonce_of(&mut shim, ms(60_200), 6, TcpFlags::SYN), first);
+    let second = nonce_of(&mut shim, ms(61_200), 6, TcpFlags::SYN);
+    assert_ne!(second, first);
+    assert!(answer(&mut shim, ms(61_210), 6, SYN_ACK, 8));
+    assert_eq!(nonce_of(&mut shim, ms(61_220), 6, TcpFlags::ACK), second);
+    // it is the session of calls from then on, and what was begun in the other is not its
+    assert_eq!(nonce_of(&mut shim, ms(62_000), 7, TcpFlags::SYN), second);
+    assert_eq!(nonce_of(&mut shim, ms(62_000), 5, TcpFlags::ACK), first);
+    assert!(!answer(&mut shim, ms(62_010), 5, TcpFlags::ACK, 8));
+    assert!(answer(&mut shim, ms(62_010), 5, TcpFlags::ACK, 7));
+    assert_eq!(
+        (shim.counted().called_anew, shim.correspondents().count()),
+        (1, 2)
+    );
+    // one that was never answered is not called anew
+    assert_eq!(nonce_of(&mut shim, ms(63_000), 8, TcpFlags::SYN), second);
+    let third = nonce_of(&mut shim, ms(64_000), 8, TcpFlags::SYN);
+    assert_ne!(third, second);
+    assert_eq!(nonce_of(&mut shim, ms(66_000), 8, TcpFlags::SYN), third);
+    assert_eq!(shim.counted().called_anew, 2);
+}

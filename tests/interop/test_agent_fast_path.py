@@ -1,0 +1,186 @@
+"""`segue-agent`'s fast path: what the kernel carries by itself, when it does not, and that nobody notices."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import agents
+import lab
+import pytest
+from agents import Agent, World, identity, iperf, iperf_server, said_by, wait_until
+
+REASON = agents.missing()
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+LOADED = "fast path: the kernel carries what needs no thought"
+PORTS = (5201, 5202, 5203)
+# the two lengths of the option
+NONCES = ("32-bit", "96-bit")
+
+# An echo of datagrams, and one that asks: how many of so many came back, one after the other.
+ECHO = """
+import socket
+link = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+link.bind(("::", 7778))
+print("ready", flush=True)
+while True:
+    data, sender = link.recvfrom(2048)
+    link.sendto(data, sender)
+"""
+ASK = """
+import socket, sys, time
+link = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+link.connect((sys.argv[1], 7778))
+link.settimeout(1)
+back = 0
+for number in range(int(sys.argv[2])):
+    time.sleep(float(sys.argv[3]))
+    data = number.to_bytes(4, "big") * 16
+    link.send(data)
+    back += link.recv(2048) == data
+print(back)
+"""
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[World]:
+    """Two machines and a router between them."""
+    with agents.world(tmp_path) as world:
+        yield world
+
+
+def carried(agent: Agent) -> dict[str, int]:
+    """What the kernel has carried."""
+    found: dict[str, int] = agent.status()["counters"].get("fast-path", {})
+    return found
+
+
+def needs_fast_path(agent: Agent) -> None:
+    """Leave the test out where the kernel, or the build, has none."""
+    said = agent.log.read_text()
+    if LOADED not in said:
+        reason = next(line for line in said.splitlines() if "no fast path" in line)
+        pytest.skip(f"the agent has no fast path here: {reason.partition('error=')[2]}")
+
+
+@contextlib.contextmanager
+def echo(machines: World) -> Iterator[None]:
+    """Datagrams to the peer come back."""
+    command = machines.hosts["peer"].command(sys.executable, "-c", ECHO)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "ready\n"
+            yield
+        finally:
+            program.terminate()
+
+
+def ask(machines: World, number: int, pause_s: float) -> int:
+    """How many of so many datagrams to the peer came back."""
+    command = machines.hosts["mobile"].command(sys.executable, "-c", ASK, identity("peer"), str(number), str(pause_s))
+    return int(machines.run(*command))
+
+
+@pytest.mark.parametrize("bits", NONCES)
+def test_the_kernel_carries_both_ways_and_the_agent_sees_nearly_nothing(machines: World, bits: str) -> None:
+    """TCP in super-packets, and datagrams, with right checksums: each end takes what the other has sent."""
+    mobile, peer = machines.hosts["mobile"], machines.hosts["peer"]
+    for host in agents.LINKS:
+        machines.configuration(host, f'nonce = "{bits}"')
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(machines.agent("peer", written=True))
+        agent = stack.enter_context(machines.agent("mobile", written=True))
+        needs_fast_path(agent)
+        for port in PORTS:
+            stack.enter_context(iperf_server(peer, port))
+        for port, more in zip(
+            PORTS, (["-t", "2"], ["-t", "2", "-R"], ["-t", "2", "-u", "-b", "20M", "--bidir"]), strict=True
+        ):
+            with iperf(mobile, identity("peer"), port, *more) as client:
+                end = said_by(client)["end"]
+            if "-u" in more:
+                assert [end[way]["lost_packets"] for way in ("sum", "sum_bidir_reverse")] == [0, 0], end
+        for one in (agent, other):
+            packets, fast = one.status()["counters"]["packets"], carried(one)
+            assert fast["sent"] > 20 * packets["sent"], (fast, packets)
+            assert fast["received"] > 20 * packets["received"], (fast, packets)
+            # super-packets stay whole
+            assert max(fast["sent_bytes"] / fast["sent"], fast["received_bytes"] / fast["received"]) > 3000, fast
+
+
+@lab.real_time
+def go_through_handovers(machines: World) -> None:
+    """Datagrams either way through soft handovers: none is lost, and the kernel carries again afterwards."""
+    mobile, peer = machines.hosts["mobile"], machines.hosts["peer"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(machines.agent("peer"))
+        agent = stack.enter_context(machines.agent("mobile"))
+        needs_fast_path(agent)
+        stack.enter_context(iperf_server(peer, PORTS[0]))
+        client = iperf(mobile, identity("peer"), PORTS[0], "-t", "8", "-u", "-b", "10M", "-l", "500", "--bidir")
+        stack.enter_context(client)
+        for interface in ("eth1", "eth0") * 3:
+            time.sleep(1)
+            before = carried(agent)
+            assert before["sessions_now"] == 1, before
+            agent.move(interface)
+            wait_until(
+                lambda before=before: carried(agent)["sessions_begun"] > before["sessions_begun"], "the fast path"
+            )
+        end = said_by(client)["end"]
+        assert [end[way]["lost_packets"] for way in ("sum", "sum_bidir_reverse")] == [0, 0], end
+        assert carried(agent)["sent"] > 10_000
+
+
+def test_nothing_is_lost_in_a_handover_of_what_the_kernel_carries(machines: World) -> None:
+    """As it says."""
+    go_through_handovers(machines)
+
+
+def test_a_pause_goes_by_the_agent_and_idle_sessions_are_taken_back(machines: World) -> None:
+    """What is sent when nothing was heard lately may have to be probed for: so goes a stream in one direction, too."""
+    with machines.agent("peer"), machines.agent("mobile") as agent, echo(machines):
+        needs_fast_path(agent)
+        assert ask(machines, 200, 0.001) == 200
+        fast, slow = carried(agent), agent.status()["counters"]["packets"]["sent"]
+        assert min(fast["sent"], fast["received"]) > 150, fast
+        assert ask(machines, 20, 0.05) == 20
+        assert agent.status()["counters"]["packets"]["sent"] >= slow + 20
+        # what comes back is carried all the same
+        assert carried(agent)["received"] > fast["received"] + 10
+        wait_until(lambda: not carried(agent).get("sessions_now"), "the session to be taken back")
+        assert ask(machines, 5, 0) == 5
+
+
+def test_who_traces_sees_every_packet(machines: World) -> None:
+    """While somebody does, nothing is carried past the agent."""
+    with machines.agent("peer"), machines.agent("mobile") as agent, echo(machines):
+        needs_fast_path(agent)
+        assert ask(machines, 50, 0.001) == 50
+        file = machines.folder / "trace.pcapng"
+        command = [agents.program(), "trace", file, "--seconds", "20", "--packets", "400", "--socket", agent.socket]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as trace:
+            wait_until(file.exists, "the trace")
+            time.sleep(0.3)
+            before = carried(agent)
+            # four places of each exchange
+            assert ask(machines, 120, 0.001) == 120
+            assert trace.wait(timeout=lab.SOON) == 0
+        assert carried(agent)["sent"] - before["sent"] < 40
+        assert file.stat().st_size > 400 * 100
+
+
+def test_a_file_can_forbid_it(machines: World) -> None:
+    """Then every packet passes the agent."""
+    file = machines.configuration("mobile")
+    file.write_text(file.read_text().replace("[agent]", "[agent]\nfast_path = false"))
+    with machines.agent("peer"), machines.agent("mobile", written=True) as agent, echo(machines):
+        assert ask(machines, 50, 0.001) == 50
+        assert carried(agent) == {}
+        assert agent.status()["counters"]["packets"]["sent"] >= 50
+        assert LOADED not in agent.log.read_text()
