@@ -1,4 +1,5 @@
-"""One TCP stream between two hosts: the agent's ILNPv6 beside plain veth, wireguard-go and boringtun, in one run.
+"""One TCP stream between two hosts: the agent's ILNPv6 beside plain veth, wireguard-go and boringtun, in one run;
+and what is not the agent's, while it runs and while it does not.
 
     python benches/agent_throughput.py SEGUE_AGENT [--repeat 7] [--seconds 3]
 
@@ -69,21 +70,25 @@ def main() -> int:
         print("the agent's throughput: left out: it needs root and iperf3 (Debian package iperf3)")
         return 0
     ways = {"plain veth": PLAIN["b"], "segue-agent, ILNPv6": IDENTITIES["b"]}
+    without: list[float] = []
     with tempfile.TemporaryDirectory(prefix="segue-bench-") as made, network(), contextlib.ExitStack() as stack:
         folder = Path(made)
-        stack.enter_context(agents(str(Path(options.agent).resolve()), folder))
+        stack.enter_context(running(*inside("b", "iperf3", "-s")))
+        time.sleep(1)
         for tunnel in TUNNELS:
             if shutil.which(tunnel) and shutil.which("wg"):
                 ways[tunnel] = stack.enter_context(wireguard(tunnel, folder))
-        stack.enter_context(running(*inside("b", "iperf3", "-s")))
-        time.sleep(1)
         rates: dict[str, list[float]] = {way: [] for way in ways}
+        # the agents end and begin again each time, so that what is compared is of the same moment
         for _ in range(options.repeat):
-            for way, to in ways.items():
-                rates[way].append(measure(to, options.seconds))
+            without.append(measure(PLAIN["b"], options.seconds))
+            with agents(str(Path(options.agent).resolve()), folder):
+                for way, to in ways.items():
+                    rates[way].append(measure(to, options.seconds))
+            time.sleep(1)
     plain = statistics.median(rates["plain veth"])
     print(f"one TCP stream, {options.seconds} s, medians of {options.repeat}:")
-    for way, found in rates.items():
+    for way, found in {"plain veth, no agent": without, **rates}.items():
         median = statistics.median(found)
         print(
             f"  {way:20} {median / 1e9:6.2f} Gbit/s ({min(found) / 1e9:.2f} to {max(found) / 1e9:.2f}),"

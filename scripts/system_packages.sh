@@ -20,6 +20,7 @@ needed=(
     "systemd-nspawn|systemd-container|neither the agent's Debian package nor its unit is tested on machines with systemd"
     "lintian|lintian|the agent's Debian package is not checked with lintian"
     "man|man-db|the agent's manual page is not looked at"
+    "clang|clang|the agent is built without its fast path"
     "radvd|radvd|ILNP is not tested under the kernel's TCP"
     "/usr/include/usrsctp.h|libusrsctp-dev|SCTP is not tested against usrsctp"
     "qemu-system-x86_64|qemu-system-x86|SCTP is not tested against the Linux kernel"

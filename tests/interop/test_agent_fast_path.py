@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import subprocess
 import sys
 import time
@@ -113,6 +114,11 @@ def test_the_kernel_carries_both_ways_and_the_agent_sees_nearly_nothing(machines
             assert max(fast["sent_bytes"] / fast["sent"], fast["received_bytes"] / fast["received"]) > 3000, fast
 
 
+def carries_anew(agent: Agent, before: dict[str, int]) -> bool:
+    """Whether the kernel carries a session again."""
+    return carried(agent)["sessions_begun"] > before["sessions_begun"]
+
+
 @lab.real_time
 def go_through_handovers(machines: World) -> None:
     """Datagrams either way through soft handovers: none is lost, and the kernel carries again afterwards."""
@@ -129,9 +135,7 @@ def go_through_handovers(machines: World) -> None:
             before = carried(agent)
             assert before["sessions_now"] == 1, before
             agent.move(interface)
-            wait_until(
-                lambda before=before: carried(agent)["sessions_begun"] > before["sessions_begun"], "the fast path"
-            )
+            wait_until(functools.partial(carries_anew, agent, before), "the fast path")
         end = said_by(client)["end"]
         assert [end[way]["lost_packets"] for way in ("sum", "sum_bidir_reverse")] == [0, 0], end
         assert carried(agent)["sent"] > 10_000
@@ -163,7 +167,8 @@ def test_who_traces_sees_every_packet(machines: World) -> None:
         needs_fast_path(agent)
         assert ask(machines, 50, 0.001) == 50
         file = machines.folder / "trace.pcapng"
-        command = [agents.program(), "trace", file, "--seconds", "20", "--packets", "400", "--socket", agent.socket]
+        command = [str(agents.program()), "trace", str(file), "--seconds", "20", "--packets", "400"]
+        command += ["--socket", str(agent.socket)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as trace:
             wait_until(file.exists, "the trace")
             time.sleep(0.3)

@@ -220,17 +220,24 @@ def test_the_service_has_a_user_of_its_own_and_two_capabilities(home: Home) -> N
     assert float(exposure) <= EXPOSURE
 
 
-@pytest.mark.parametrize(("line", "restarts"), [("systemctl restart segue-agent", "0"), ("kill -9 {}", "1")])
-def test_the_service_comes_back_with_what_it_had(home: Home, line: str, restarts: str) -> None:
-    """In order, and after a kill. Connections begin anew."""
-    laptop = home.machines["laptop"]
-    before = addresses(laptop)
-    (pid,) = of_unit(laptop, "MainPID")
-    laptop.run(line.format(pid))
-    wait_until(functools.partial(runs_anew, laptop, pid), "another process")
-    wait_until(functools.partial(is_settled, laptop), "its locators")
-    assert of_unit(laptop, "NRestarts") == [restarts]
-    assert addresses(laptop) == before
+@pytest.mark.parametrize(
+    ("name", "line", "restarts"),
+    [
+        ("laptop", "systemctl restart segue-agent", "0"),
+        ("laptop", "kill -9 {}", "1"),
+        ("server", "systemctl restart segue-agent", "0"),
+    ],
+)
+def test_the_service_comes_back_with_what_it_had(home: Home, name: str, line: str, restarts: str) -> None:
+    """In order, and after a kill. Connections begin anew, also those to a machine whose agent knows nobody any more."""
+    own, laptop = home.machines[name], home.machines["laptop"]
+    before = addresses(own)
+    (pid,) = of_unit(own, "MainPID")
+    own.run(line.format(pid))
+    wait_until(functools.partial(runs_anew, own, pid), "another process")
+    wait_until(functools.partial(is_settled, own), "its locators")
+    assert of_unit(own, "NRestarts") == [restarts]
+    assert addresses(own) == before
     assert laptop.run(f"{CALL} hostname") == "server\n"
 
 

@@ -151,6 +151,10 @@ const TABLES: [Table; 8] = [
                 "Whether the agent confines itself to the system calls that it needs, once it is set up.",
             ),
             (
+                "fast_path = true",
+                "An ILNPv6 host's: whether the kernel carries packets of established flows by itself, where it can (Linux 6.6).",
+            ),
+            (
                 "hold_down = \"2 s\"",
                 "A better interface is moved to once it has been usable for so long.",
             ),

@@ -1,5 +1,6 @@
 //! Two hosts with a network between them that is not what one would wish.
 
+mod fast_path;
 mod udp;
 
 use super::*;

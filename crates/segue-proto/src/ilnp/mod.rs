@@ -59,7 +59,8 @@
 //!
 //! - *Called anew*. A peer that has been started again knows neither nonce, and what it says with a new one in a flow of the session is
 //!   dropped. So a call (a SYN, say) that nothing was heard of is repeated as that of another session, which is as good as the first;
-//!   what flows there were stay with the old one.
+//!   what flows there were stay with the old one. This host's nonce is the same, by which a peer that has begun anew knows the call from
+//!   the first time that it came; one that was only out of reach answers with its old nonce, and the two sessions are one again.
 //!
 //! A flow belongs to one session of an identifier; packets of it with the nonce of another are dropped. So nobody off the path,
 //! who has not seen a nonce, leads a call of this host's elsewhere, or puts a packet into a flow that he did not

@@ -92,19 +92,15 @@ impl Ilcc {
         called.max_by_key(|c| c.key().number)
     }
 
-    /// Whether a call to `identity` is repeated because nothing was heard since, of a session that was answered before: the peer may
-    /// have begun anew, and not know it.
-    pub fn is_called_in_vain(&self, now: Instant, identity: Ipv6Addr, flow: Flow) -> bool {
-        let Some(node) = self.nodes.get(&Nid::of(identity)) else {
-            return false;
-        };
-        let Some((number, used)) = node.flows.get(&(flow, identity)) else {
-            return false;
-        };
-        let session = node.sessions.iter().find(|c| c.key().number == *number);
-        now.since(*used) >= IN_VAIN
-            && session
-                .is_some_and(|c| c.is_called() && c.remote_nonce().is_some() && c.contact().has_unheard(1))
+    /// This host's nonce in a session that was answered before, if a call to `identity` is repeated because nothing was heard since: the
+    /// peer may have begun anew, and not know its own.
+    pub fn called_in_vain(&self, now: Instant, identity: Ipv6Addr, flow: Flow) -> Option<Nonce> {
+        let node = self.nodes.get(&Nid::of(identity))?;
+        let (number, used) = node.flows.get(&(flow, identity))?;
+        let session = node.sessions.iter().find(|c| c.key().number == *number)?;
+        let was_answered = session.is_called() && session.remote_nonce().is_some();
+        let is_unheard = session.contact().has_unheard(1) && now.since(*used) >= IN_VAIN;
+        (was_answered && is_unheard).then(|| session.local_nonce())
     }
 
     /// The session of the peer's that uses `nonce`.

@@ -299,6 +299,7 @@ impl Ilnp {
                 nid,
                 local_nid,
             },
+            None,
         );
         let peer = self.ilcc.by_key_mut(key)?;
         peer.on_call_from(locator);

@@ -17,7 +17,7 @@ use crate::shim::ShimEvent;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
-use segue_wire::ilnp::{Locator, Nid};
+use segue_wire::ilnp::{Locator, Nid, Nonce};
 use smallvec::SmallVec;
 
 impl Ilnp {
@@ -30,8 +30,8 @@ impl Ilnp {
         }
         let flow = self.fragments.down(&packet);
         if is_call(&packet)
-            && self.ilcc.is_called_in_vain(now, destination, flow)
-            && let Some(key) = self.call(now, destination)
+            && let Some(nonce) = self.ilcc.called_in_vain(now, destination, flow)
+            && let Some(key) = self.call(now, destination, Some(nonce))
         {
             self.out.counters.called_anew += 1;
             self.ilcc.claim(key, flow, now);
@@ -173,7 +173,7 @@ impl Ilnp {
             self.out.counters.no_session += 1;
             return None;
         }
-        let key = called.or_else(|| self.call(now, destination))?;
+        let key = called.or_else(|| self.call(now, destination, None))?;
         self.ilcc.claim(key, flow, now);
         Some(key)
     }
@@ -190,8 +190,8 @@ impl Ilnp {
         }
     }
 
-    /// A session for a first packet to `identity`.
-    fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<SessionKey> {
+    /// A session for a first packet to `identity`, with this nonce or a new one.
+    fn call(&mut self, now: Instant, identity: Ipv6Addr, nonce: Option<Nonce>) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let local_nid = self.identifier_for_a_call()?;
         let is_other = |c: &Correspondent| c.is_called() && c.identity() != identity;
@@ -219,6 +219,7 @@ impl Ilnp {
                 nid,
                 local_nid,
             },
+            nonce,
         );
         let peer = self.ilcc.by_key_mut(key)?;
         peer.on_locators_known(&known);
@@ -226,7 +227,7 @@ impl Ilnp {
     }
 
     /// Adds a session, in place of another if there are too many.
-    pub(super) fn add(&mut self, now: Instant, parties: Parties) -> SessionKey {
+    pub(super) fn add(&mut self, now: Instant, parties: Parties, nonce: Option<Nonce>) -> SessionKey {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
             if let Some(gone) = self.ilcc.forget_oldest() {
@@ -237,7 +238,7 @@ impl Ilnp {
             self.sweep = Some(now + self.config.idle_timeout);
             self.find_timeout();
         }
-        let nonce = nonce::choose(self.config.nonce, &mut *self.secrets);
+        let nonce = nonce.unwrap_or_else(|| nonce::choose(self.config.nonce, &mut *self.secrets));
         let watches = self.config.detect_silence;
         self.ilcc.insert(parties.nid, |key| {
             let mut peer = Correspondent::new(key, parties, nonce, now);
