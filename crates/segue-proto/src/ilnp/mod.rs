@@ -89,6 +89,7 @@ mod config;
 mod contact;
 mod correspondent;
 mod counters;
+mod direct;
 mod flow;
 mod fragments;
 mod handover;
@@ -113,8 +114,9 @@ pub use config::{
 };
 pub use correspondent::Correspondent;
 pub use counters::Counters;
+pub use direct::Direct;
 pub use local::{Advertised, LocalLocator, LocatorState};
-pub use machine::{Direct, Ilnp};
+pub use machine::Ilnp;
 pub use mode::Mode;
 pub use remote_locators::RemoteLocator;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};

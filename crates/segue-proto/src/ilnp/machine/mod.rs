@@ -1,17 +1,16 @@
 //! The machine: what it consists of, and what the host does with it. `inbound` and `errors` are what arrives, `outbound` what
-//! is sent, `locator_update` what peers are told and tell, and whether that gets through; `direct` is for packets that others carry.
+//! is sent, `locator_update` what peers are told and tell, and whether that gets through.
 
-mod direct;
 mod errors;
 mod inbound;
 mod locator_update;
 mod outbound;
 
-pub use direct::Direct;
-
-use super::config::{Config, Identifiers};
+use super::config::{ChecksumRule, Config, Identifiers, NonceIn};
 use super::correspondent::Correspondent;
 use super::counters::Counters;
+use super::direct::Direct;
+use super::flow::Flow;
 use super::fragments::Fragments;
 use super::handover::Handover;
 use super::local::{Advertised, LocalLocator, LocalLocators};
@@ -27,8 +26,8 @@ use crate::reachability::Reachability;
 use crate::shim::{Count, Inbound, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
-use segue_wire::Packet;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
+use segue_wire::{Packet, PseudoRule};
 use smallvec::SmallVec;
 
 /// ILNPv6 on a host. See the [module](super).
@@ -126,6 +125,58 @@ impl Ilnp {
         let mut sessions = self.ilcc.between(nid, local_nid);
         let session = sessions.find(|c| c.remote_nonce() == Some(nonce))?;
         Some(session.is_called())
+    }
+
+    /// The same of the session to which a flow with `peer` belongs, by protocol, this host's port and the peer's. Nothing if there is
+    /// something to think about.
+    #[must_use]
+    pub fn direct(
+        &self,
+        now: Instant,
+        peer: Ipv6Addr,
+        (protocol, own, other): (u8, u16, u16),
+    ) -> Option<Direct> {
+        let flow = Flow::of_ports(protocol, own, other);
+        self.direct_of(now, self.ilcc.owner_of(peer, flow)?)
+    }
+
+    /// The same of a session.
+    #[must_use]
+    pub fn direct_of(&self, now: Instant, session: SessionKey) -> Option<Direct> {
+        let config = &self.config;
+        let peer = self.ilcc.by_key(session)?;
+        let plain_checksums =
+            config.checksum == ChecksumRule::Ipv6 && peer.rule() != Some(PseudoRule::Identifiers);
+        let settled =
+            peer.mode() == Mode::Ilnp && peer.called_at().is_none() && !peer.telling().has_given_up();
+        if config.nonce_in != NonceIn::Every || !plain_checksums || !settled {
+            return None;
+        }
+        let way = peer.way_again(now, self.local.generation(), config.silent_packets)?;
+        Some(Direct {
+            session,
+            peer: peer.identity(),
+            interface: way.interface,
+            here: way.source,
+            there: way.destination,
+            nonce: peer.local_nonce(),
+            peers_nonce: peer.remote_nonce()?,
+        })
+    }
+
+    /// Packets of a session were carried past the machine since the last call, to the peer or from it.
+    pub fn note_carried(&mut self, now: Instant, direct: &Direct, heard: bool, sent: bool) {
+        let Some(peer) = self.ilcc.by_key_mut(direct.session) else {
+            return;
+        };
+        if sent {
+            peer.was_sent_past(now, Locator::of(direct.there));
+        }
+        if heard {
+            peer.was_heard_at(now, Locator::of(direct.there));
+        }
+        let watched = peer.watched_until();
+        self.note_timeout_of(watched);
     }
 
     /// The host would rather be at `interface` from now on: its locators, as far as they can be used, are chosen before all others
