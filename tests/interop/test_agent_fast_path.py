@@ -161,6 +161,19 @@ def test_a_pause_goes_by_the_agent_and_idle_sessions_are_taken_back(machines: Wo
         assert ask(machines, 5, 0) == 5
 
 
+def test_what_is_carried_goes_by_the_interface_in_use_and_not_by_the_kernels_best_way(machines: World) -> None:
+    """The kernel's own traffic prefers the other interface by a metric, as managers of networks set it up."""
+    mobile = machines.hosts["mobile"]
+    with machines.agent("peer"), machines.agent("mobile") as agent, echo(machines):
+        needs_fast_path(agent)
+        agent.move("eth1")
+        via = f"{agents.PREFIXES['a0']}::1".replace(":0::", "::")
+        mobile.ip(f"-6 route add default via {via} dev eth0 metric 100")
+        time.sleep(0.5)
+        assert ask(machines, 300, 0.001) == 300
+        assert carried(agent)["sent"] > 200, carried(agent)
+
+
 def test_who_traces_sees_every_packet(machines: World) -> None:
     """While somebody does, nothing is carried past the agent."""
     with machines.agent("peer"), machines.agent("mobile") as agent, echo(machines):

@@ -22,11 +22,11 @@ use std::net::Ipv6Addr;
 /// The programs, or what stands for them in a test.
 pub trait Carrier {
     /// From now on packets of a session are carried, of those flows that are named after this. `most` is the length of an IPv6 packet on
-    /// the wire, `index` the number of the interface that it leaves by.
+    /// the wire.
     ///
     /// # Errors
     /// As the kernel has them: it is not carried then.
-    fn begin(&mut self, direct: &Direct, most: u32, index: u32) -> io::Result<()>;
+    fn begin(&mut self, direct: &Direct, most: u32, leaves: Leaves) -> io::Result<()>;
 
     /// A flow of a session is carried.
     ///
@@ -34,11 +34,26 @@ pub trait Carrier {
     /// As the kernel has them: it is not carried then.
     fn add(&mut self, session: SessionKey, flow: Flow) -> io::Result<()>;
 
-    /// A session is carried no more, and neither are these flows of it.
-    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>);
+    /// A flow of a session is carried no more.
+    fn forget(&mut self, session: SessionKey, flow: Flow);
+
+    /// A session is carried no more, and neither are these flows of it; says what was carried of it since it began.
+    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried;
+
+    /// How often a packet was not carried to its end, since another program of this machine took it.
+    fn missed(&self) -> u64;
 
     /// What was carried of a session since [`begin`](Self::begin).
     fn carried(&mut self, session: SessionKey) -> Carried;
+}
+
+/// Where packets leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaves {
+    /// The number of the interface in the kernel.
+    pub index: u32,
+    /// The router or the peer itself, on its link.
+    pub next_hop: Ipv6Addr,
 }
 
 /// TCP or UDP with a peer.
@@ -55,49 +70,55 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// That of an IPv6 packet to a peer, unless it begins or ends something, or is neither TCP nor UDP.
+    /// That of an IPv6 packet of TCP or UDP to a peer, and whether it neither begins nor ends something.
     #[must_use]
-    pub fn of_sent(packet: &[u8]) -> Option<Self> {
+    pub fn of_sent(packet: &[u8]) -> Option<(Self, bool)> {
         let (header, transport) = packet.split_first_chunk::<40>()?;
         let peer = Ipv6Addr::from(*header.last_chunk::<16>()?);
-        let (own_port, peers_port) = ports(header[6], transport)?;
-        Some(Self {
+        let ([own_port, peers_port], goes_on) = look_at(header[6], transport)?;
+        let flow = Self {
             peer,
             protocol: header[6],
             own_port,
             peers_port,
-        })
+        };
+        Some((flow, goes_on))
     }
 
     /// The same of one from a peer, as it goes up.
     #[must_use]
-    pub fn of_received(packet: &Packet) -> Option<Self> {
+    pub fn of_received(packet: &Packet) -> Option<(Self, bool)> {
         let Payload::Raw(raw) = &packet.payload else {
             return None;
         };
         if !packet.extensions.is_empty() {
             return None;
         }
-        let (peers_port, own_port) = ports(raw.next_header, &raw.bytes)?;
-        Some(Self {
+        let ([peers_port, own_port], goes_on) = look_at(raw.next_header, &raw.bytes)?;
+        let flow = Self {
             peer: packet.ip.source,
             protocol: raw.next_header,
             own_port,
             peers_port,
-        })
+        };
+        Some((flow, goes_on))
     }
 }
 
-/// Source and destination of what goes on.
-fn ports(protocol: u8, transport: &[u8]) -> Option<(u16, u16)> {
+/// Source and destination, and whether a packet neither begins nor ends something.
+fn look_at(protocol: u8, transport: &[u8]) -> Option<([u16; 2], bool)> {
     let goes_on = match protocol {
         TCP => *transport.get(FLAGS_AT)? & (FIN | SYN | RST) == 0,
-        protocol => protocol == UDP,
+        UDP => true,
+        _ => return None,
     };
     let ([source, destination], _) = transport.first_chunk::<4>()?.as_chunks::<2>() else {
         return None;
     };
-    goes_on.then_some((u16::from_be_bytes(*source), u16::from_be_bytes(*destination)))
+    Some((
+        [u16::from_be_bytes(*source), u16::from_be_bytes(*destination)],
+        goes_on,
+    ))
 }
 
 /// Packets and bytes that were carried.
@@ -168,15 +189,18 @@ impl<C: Carrier> FastPath<C> {
         &mut self.carrier
     }
 
-    /// A packet of a flow has passed the stack: those to come are carried, if they may be. `index_of` is the number of
-    /// an interface in the kernel.
+    /// A packet of a flow has passed the stack: those to come are carried, if they may be and it `goes_on`. `leaves` says where packets of an
+    /// interface to an address leave, if that is known.
     pub fn offer(
         &mut self,
         now: Instant,
         stack: &Stack,
-        flow: Flow,
-        index_of: impl Fn(InterfaceId) -> Option<u32>,
+        (flow, goes_on): (Flow, bool),
+        leaves: impl Fn(InterfaceId, Ipv6Addr) -> Option<Leaves>,
     ) {
+        if !goes_on {
+            return self.forget(flow);
+        }
         let ports = (flow.protocol, flow.own_port, flow.peers_port);
         let Some((direct, most)) = stack.direct(now, flow.peer, ports) else {
             return;
@@ -185,9 +209,11 @@ impl<C: Carrier> FastPath<C> {
         if known.is_some_and(|s| s.flows.contains(&flow)) || self.flows >= MOST_FLOWS {
             return;
         }
-        if known.is_none() && !self.begin(now, direct, most, index_of(direct.interface)) {
+        if known.is_none() && !self.begin(now, direct, most, leaves(direct.interface, direct.there)) {
             return;
         }
+        // what was another session's is not any more
+        self.forget(flow);
         if let Some(session) = self.sessions.get_mut(&direct.session)
             && session.flows.len() < MOST_FLOWS_OF_ONE
             && self.carrier.add(direct.session, flow).is_ok()
@@ -197,11 +223,11 @@ impl<C: Carrier> FastPath<C> {
         }
     }
 
-    fn begin(&mut self, now: Instant, direct: Direct, most: u32, index: Option<u32>) -> bool {
-        let Some(index) = index.filter(|_| self.sessions.len() < MOST_SESSIONS) else {
+    fn begin(&mut self, now: Instant, direct: Direct, most: u32, leaves: Option<Leaves>) -> bool {
+        let Some(leaves) = leaves.filter(|_| self.sessions.len() < MOST_SESSIONS) else {
             return false;
         };
-        if self.carrier.begin(&direct, most, index).is_err() {
+        if self.carrier.begin(&direct, most, leaves).is_err() {
             return false;
         }
         self.begun += 1;
@@ -214,6 +240,16 @@ impl<C: Carrier> FastPath<C> {
         };
         self.sessions.insert(direct.session, session);
         true
+    }
+
+    /// A flow begins or ends: it is not carried until it goes on.
+    fn forget(&mut self, flow: Flow) {
+        for (key, session) in &mut self.sessions {
+            if session.flows.remove(&flow) {
+                self.flows -= 1;
+                self.carrier.forget(*key, flow);
+            }
+        }
     }
 
     /// Looks at what was carried, if it was not looked at just now, and tells the stack.
@@ -232,7 +268,7 @@ impl<C: Carrier> FastPath<C> {
             let sent = carried.sent > session.carried.sent;
             if heard || sent {
                 (session.carried, session.used) = (carried, now);
-                stack.note_carried(now, &session.direct, heard, sent);
+                note(now, stack, session, (heard, sent));
             } else if now.since(session.used) >= IDLE {
                 idle.push(*key);
             }
@@ -272,13 +308,12 @@ impl<C: Carrier> FastPath<C> {
         let Some(session) = self.sessions.remove(&key) else {
             return;
         };
-        let last = self.carrier.carried(key);
-        self.carrier.end(&session.direct, &session.flows);
+        let last = self.carrier.end(&session.direct, &session.flows);
         self.flows -= session.flows.len();
         let heard = last.received > session.carried.received;
         let sent = last.sent > session.carried.sent;
         if heard || sent {
-            stack.note_carried(now, &session.direct, heard, sent);
+            note(now, stack, &session, (heard, sent));
         }
         self.before.add(last);
     }
@@ -304,8 +339,16 @@ impl<C: Carrier> FastPath<C> {
             ("received_bytes", all.received_bytes),
             ("sent", all.sent),
             ("sent_bytes", all.sent_bytes),
+            ("taken_by_others", self.carrier.missed()),
         ]
     }
+}
+
+/// What was carried of a session is part of it.
+fn note(now: Instant, stack: &mut Stack, session: &Session, what: (bool, bool)) {
+    let flows = session.flows.iter();
+    let flows = flows.map(|flow| (flow.protocol, flow.own_port, flow.peers_port));
+    stack.note_carried(now, &session.direct, what, flows);
 }
 
 const TCP: u8 = 6;

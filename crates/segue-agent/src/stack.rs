@@ -367,10 +367,16 @@ impl Stack {
         self.settled(now, self.ilnp()?.direct_of(now, session)?)
     }
 
-    /// Somebody has carried packets of a session, from the peer or to it, since he said so last.
-    pub fn note_carried(&mut self, now: Instant, direct: &Direct, heard: bool, sent: bool) {
+    /// Somebody has carried packets of a session, from the peer or to it, since he said so last: in some of these flows.
+    pub fn note_carried(
+        &mut self,
+        now: Instant,
+        direct: &Direct,
+        (heard, sent): (bool, bool),
+        flows: impl Iterator<Item = (u8, u16, u16)>,
+    ) {
         if let Role::Ilnp(shim) = &mut self.role {
-            shim.note_carried(now, direct, heard, sent);
+            shim.note_carried(now, direct, (heard, sent), flows);
         }
         if let Some(carriages) = self.carriages.as_mut().filter(|_| heard) {
             carriages.note_carried(now, (direct.here, direct.there));

@@ -33,10 +33,15 @@ enum {
 	IDENTIFIER_AT = DESTINATION_AT + 8,
 	TCP = 6,
 	UDP = 17,
+	ICMPV6 = 58,
 	DESTINATION_OPTIONS = 60,
-	// of a header with a nonce alone: 32 bits, or 96 and two bytes of padding
+	// RFC 4861 section 4: these the kernel has to itself
+	FIRST_OF_DISCOVERY = 133,
+	LAST_OF_DISCOVERY = 137,
+	// of a header with a nonce alone: 32 bits, or 96
 	SHORT_OPTION = 8,
 	LONG_OPTION = 16,
+	INET6 = 10,       // AF_INET6
 	TO_THIS_HOST = 0, // PACKET_HOST
 	NEXT = -1,        // TCX_NEXT: whoever is there goes on with it
 	DROP = 2,         // TCX_DROP
@@ -65,6 +70,7 @@ struct way {
 	__u32 interface;
 	__u32 device;
 	__u32 most; // bytes of an IPv6 packet on the wire
+	struct address next_hop; // on the link of the interface
 };
 
 // A session: what the agent reads is behind.
@@ -105,8 +111,11 @@ MAP(sessions, BPF_MAP_TYPE_HASH, 256, __u64, struct session);
 MAP(places, BPF_MAP_TYPE_HASH, 256, struct place, __u64);
 MAP(flows, BPF_MAP_TYPE_HASH, 4096, struct flow, __u64);
 MAP(decisions, BPF_MAP_TYPE_PERCPU_ARRAY, 1, __u32, struct decision);
-// This host's identifier, in network order.
-MAP(own, BPF_MAP_TYPE_ARRAY, 1, __u32, __u64);
+// This host's identifier, in network order; and how often `arrive` was not asked for what `tap` had left to it.
+MAP(own, BPF_MAP_TYPE_ARRAY, 2, __u32, __u64);
+
+// Nothing is carried that arrives, if that was so often: another program has taken it.
+static const __u64 MOST_MISSED = 16;
 
 // What is sent goes by the agent if nothing has been heard for so long: it may have to find out whether anything gets through.
 static const __u64 FRESH = 10 * 1000 * 1000;
@@ -182,14 +191,27 @@ INLINE int is_carried(struct __sk_buff *skb) {
 
 SECTION("socket")
 int tap(struct __sk_buff *skb) {
-	__u32 first = 0;
-	__u64 identifier, *mine = map_lookup(&own, &first);
+	__u32 first = 0, second = 1;
+	__u64 identifier, *mine = map_lookup(&own, &first), *missed = map_lookup(&own, &second);
+	struct decision *decision = map_lookup(&decisions, &first);
 	__u16 type;
-	if (!mine || load_bytes(skb, ETHERNET - 2, &type, sizeof type) || type != __builtin_bswap16(0x86dd))
+	__u8 next_header, message;
+	if (!mine || !missed || !decision)
+		return 0;
+	if (decision->protocol) {
+		decision->protocol = 0;
+		__sync_fetch_and_add(missed, 1);
+	}
+	if (load_bytes(skb, ETHERNET - 2, &type, sizeof type) || type != __builtin_bswap16(0x86dd))
 		return 0;
 	if (load_bytes(skb, ETHERNET + IDENTIFIER_AT, &identifier, sizeof identifier) || identifier != *mine)
 		return 0;
-	return is_carried(skb) ? 0 : ALL;
+	if (load_bytes(skb, ETHERNET + NEXT_HEADER_AT, &next_header, 1))
+		return 0;
+	if (next_header == ICMPV6 && !load_bytes(skb, ETHERNET + IPV6, &message, 1) && message >= FIRST_OF_DISCOVERY &&
+	    message <= LAST_OF_DISCOVERY)
+		return 0;
+	return *missed < MOST_MISSED && is_carried(skb) ? 0 : ALL;
 }
 
 // Other addresses and another length for the packet whose IPv6 header is at `at`, and its transport's header at `transport`.
@@ -218,7 +240,7 @@ int arrive(struct __sk_buff *skb) {
 		return NEXT;
 	protocol = decision->protocol;
 	decision->protocol = 0;
-	// it is the packet that `tap` has just seen: nothing else runs on this processor in between
+	// it is the packet that `tap` has just seen: what receives packets on a processor is not interrupted by its like
 	if (load_bytes(skb, ETHERNET + SOURCE_AT, &addresses, sizeof addresses) ||
 	    !are_equal(&addresses.source, &decision->way.arrives.source) ||
 	    !are_equal(&addresses.destination, &decision->way.arrives.destination))
@@ -236,6 +258,7 @@ int leave(struct __sk_buff *skb) {
 	struct flow flow = {};
 	struct pair identities;
 	struct session *session;
+	struct bpf_redir_neigh next_hop = {.nh_family = INET6};
 	__u64 *id;
 	__u32 length, longest;
 	__u8 protocol, transport_length;
@@ -283,7 +306,8 @@ int leave(struct __sk_buff *skb) {
 	// the kernel takes a frame there, and puts the addresses in
 	if (grow_head(skb, ETHERNET, 0))
 		return DROP;
-	return redirect_to_neighbor(session->way.interface, 0, 0, 0);
+	__builtin_memcpy(next_hop.ipv6_nh, &session->way.next_hop, sizeof next_hop.ipv6_nh);
+	return redirect_to_neighbor(session->way.interface, &next_hop, sizeof next_hop, 0);
 }
 
 // No helper is called that the kernel keeps for programs under the GPL.

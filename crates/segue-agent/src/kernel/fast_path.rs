@@ -6,7 +6,7 @@ use aya::maps::{Array, HashMap, MapData};
 use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
-use segue_agent::fast_path::{Carried, Carrier, Flow};
+use segue_agent::fast_path::{Carried, Carrier, Flow, Leaves};
 use segue_proto::ilnp::{Direct, SessionKey};
 use segue_wire::ilnp::{Nid, Nonce};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use std::os::fd::AsFd;
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/packets.bpf.o"));
 
 /// `struct way` and what the programs count, in bytes as they have them.
-const WAY: usize = 128;
+const WAY: usize = 144;
 const COUNTERS: usize = 40;
 const SESSION: usize = WAY + COUNTERS;
 /// `struct place` and `struct flow`.
@@ -31,6 +31,7 @@ pub(crate) struct Programs {
     sessions: HashMap<MapData, u64, [u8; SESSION]>,
     places: HashMap<MapData, [u8; PLACE], u64>,
     flows: HashMap<MapData, [u8; FLOW], u64>,
+    own: Array<MapData, u64>,
     /// Where what arrives is carried, by the name of the interface.
     attached: BTreeMap<String, SchedClassifierLinkId>,
     /// What applications of this host are known by.
@@ -59,6 +60,7 @@ impl Programs {
             sessions: sessions.try_into()?,
             places: places.try_into()?,
             flows: flows.try_into()?,
+            own,
             programs,
             attached: BTreeMap::new(),
             identity,
@@ -92,7 +94,7 @@ impl Programs {
         interface: &str,
         place: TcAttachType,
     ) -> anyhow::Result<SchedClassifierLinkId> {
-        let order = TcAttachOptions::TcxOrder(LinkOrder::default());
+        let order = TcAttachOptions::TcxOrder(LinkOrder::first());
         Ok(self
             .classifier(name)?
             .attach_with_options(interface, place, order)?)
@@ -110,7 +112,7 @@ impl Programs {
 }
 
 impl Carrier for Programs {
-    fn begin(&mut self, direct: &Direct, most: u32, index: u32) -> io::Result<()> {
+    fn begin(&mut self, direct: &Direct, most: u32, leaves: Leaves) -> io::Result<()> {
         let mut session = [0; SESSION];
         let (option, length) = option_of(direct.nonce);
         let addresses = [
@@ -118,25 +120,25 @@ impl Carrier for Programs {
             [direct.there, direct.here],
             [direct.here, direct.there],
         ];
-        let mut way = addresses
-            .as_flattened()
-            .iter()
-            .flat_map(|a| a.octets())
-            .collect::<Vec<u8>>();
-        way.extend(option);
-        way.extend(
-            [length, index, self.device, most]
-                .into_iter()
-                .flat_map(u32::to_ne_bytes),
-        );
-        session[..WAY].copy_from_slice(&way);
+        let addresses = addresses.as_flattened().iter().flat_map(|a| a.octets());
+        let numbers = [length, leaves.index, self.device, most];
+        let numbers = numbers.into_iter().flat_map(u32::to_ne_bytes);
+        let way = addresses
+            .chain(option)
+            .chain(numbers)
+            .chain(leaves.next_hop.octets());
+        for (to, from) in session.iter_mut().zip(way) {
+            *to = from;
+        }
         let number = direct.session.number();
         self.sessions
             .insert(number, session, 0)
             .map_err(io::Error::other)?;
-        self.places
-            .insert(place_of(direct), number, 0)
-            .map_err(io::Error::other)
+        let done = self.places.insert(place_of(direct), number, 0);
+        if done.is_err() {
+            let _ = self.sessions.remove(&number);
+        }
+        done.map_err(io::Error::other)
     }
 
     fn add(&mut self, session: SessionKey, flow: Flow) -> io::Result<()> {
@@ -144,13 +146,35 @@ impl Carrier for Programs {
         done.map_err(io::Error::other)
     }
 
-    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) {
-        // what is not there need not go
-        for flow in flows {
-            let _ = self.flows.remove(&flow_of(*flow));
+    fn forget(&mut self, session: SessionKey, flow: Flow) {
+        let flow = flow_of(flow);
+        // it may be another session's by now
+        if self
+            .flows
+            .get(&flow, 0)
+            .is_ok_and(|owner| owner == session.number())
+        {
+            let _ = self.flows.remove(&flow);
         }
-        let _ = self.places.remove(&place_of(direct));
-        let _ = self.sessions.remove(&direct.session.number());
+    }
+
+    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried {
+        for flow in flows {
+            self.forget(direct.session, *flow);
+        }
+        let place = place_of(direct);
+        let number = direct.session.number();
+        if self.places.get(&place, 0).is_ok_and(|owner| owner == number) {
+            let _ = self.places.remove(&place);
+        }
+        // what is under way in between is counted
+        let carried = self.carried(direct.session);
+        let _ = self.sessions.remove(&number);
+        carried
+    }
+
+    fn missed(&self) -> u64 {
+        self.own.get(&1, 0).unwrap_or_default()
     }
 
     fn carried(&mut self, session: SessionKey) -> Carried {

@@ -84,6 +84,13 @@ impl NextHops {
         self.neighbors.get(&(interface, route.next_hop)).copied()
     }
 
+    /// The next hop of the last packet to a destination, if that is still the way.
+    pub fn next_hop(&self, interface: u32, destination: Ipv6Addr) -> Option<Ipv6Addr> {
+        self.routes
+            .get(&(interface, destination))
+            .map(|route| route.next_hop)
+    }
+
     /// Whether an interface leads beyond its link: there is a route of it to the addresses that the world has (RFC 4291 section
     /// 2.4), and its router has been heard. The kernel is asked to look for one that has not.
     pub fn leads_on(&mut self, interface: u32) -> bool {

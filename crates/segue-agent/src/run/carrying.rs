@@ -42,11 +42,11 @@ impl Running {
         }
     }
 
-    /// A packet of a flow has passed: more of it may be carried, unless somebody wants to see them.
-    pub(super) fn offer(&mut self, now: Instant, flow: Flow) {
+    /// A packet of a flow has passed, which goes on or not: more of it may be carried, unless somebody wants to see them.
+    pub(super) fn offer(&mut self, now: Instant, flow: (Flow, bool)) {
         if let Some(fast_path) = self.fast_path.as_mut().filter(|_| self.traces.is_idle()) {
-            fast_path.offer(now, &self.stack, flow, |interface| {
-                self.interfaces.index_of(interface)
+            fast_path.offer(now, &self.stack, flow, |interface, to| {
+                self.interfaces.leaves_by(interface, to)
             });
         }
     }

@@ -4,6 +4,7 @@ use crate::kernel::{Guard, NextHops, Port};
 use anyhow::Context as _;
 use bytes::Bytes;
 use nix::net::if_::if_nametoindex;
+use segue_agent::fast_path::Leaves;
 use segue_agent::locators::Held;
 use segue_live::{AddressWatch, Buffers, CarrierWatch, HostAddress, Offload, Select};
 use segue_proto::contract::Transmit;
@@ -128,6 +129,13 @@ impl Interfaces {
     pub fn index_of(&self, interface: InterfaceId) -> Option<u32> {
         let slot = self.slots.get(usize::from(interface.0))?;
         if_nametoindex(slot.name.as_str()).ok()
+    }
+
+    /// Where packets to an address leave, if the way is known that the last one took.
+    pub fn leaves_by(&self, interface: InterfaceId, destination: Ipv6Addr) -> Option<Leaves> {
+        let index = self.slots.get(usize::from(interface.0))?.port.as_ref()?.index();
+        let next_hop = self.hops.next_hop(index, destination)?;
+        Some(Leaves { index, next_hop })
     }
 
     /// Packets that each did not take.

@@ -46,7 +46,7 @@ counters! {
         look_ups,
         /// Peers that turned out to speak only IPv6.
         fallbacks,
-        /// Calls repeated as those of a new session, since nothing was heard of a peer that may have begun anew.
+        /// Sessions of peers that have been started again: they answered a call that was repeated in vain with another nonce.
         called_anew,
         /// Sessions forgotten because the cache was full, because too many peers call with one identifier, or because too many
         /// called and did not carry on.

@@ -80,24 +80,32 @@ pub(super) fn may_be_first(packet: &Packet) -> bool {
     !tells || is_call(packet)
 }
 
-/// Whether a packet answers what begins something, is an error about a packet of the peer's, or a TCP reset: it says nothing to
-/// whoever has not sent that.
+/// Whether a packet answers a call: a SYN with ACK, an INIT ACK, an echo reply, or a TCP reset.
+pub(super) fn answers_call(packet: &Packet) -> bool {
+    resets(packet) || begins(packet) == Some(false)
+}
+
+/// Whether a packet answers what begins something, or is an error about a packet of the peer's: it says nothing to whoever has not
+/// sent that.
 pub(super) fn is_answer(packet: &Packet) -> bool {
     let is_error = match &packet.payload {
         Payload::Icmpv6(message) => message.is_error(),
         Payload::Raw(raw) => raw.next_header == ICMPV6 && raw.bytes.first().is_some_and(|t| *t < 128),
         _ => false,
     };
+    is_error || answers_call(packet)
+}
+
+fn resets(packet: &Packet) -> bool {
     let is_reset = |flags: TcpFlags| flags.0 & TcpFlags::RST.0 != 0;
-    let resets = match &packet.payload {
+    match &packet.payload {
         Payload::Tcp(tcp) => is_reset(tcp.flags),
         Payload::Raw(raw) if raw.next_header == TCP => raw
             .bytes
             .get(FLAGS_OF_TCP)
             .is_some_and(|flags| is_reset(TcpFlags(*flags))),
         _ => false,
-    };
-    is_error || resets || begins(packet) == Some(false)
+    }
 }
 
 /// Whether a packet begins something (`true`) or answers what does: a SYN with ACK, an INIT ACK, an echo reply. Nothing if

@@ -57,16 +57,16 @@
 //!   SYN, an SCTP INIT, an echo request), even between the ports of such a flow. The true node is another session, by its own
 //!   nonce, and shut out from nothing but the flows that were taken before it came.
 //!
-//! - *Called anew*. A peer that has been started again knows neither nonce, and what it says with a new one in a flow of the session is
-//!   dropped. So a call (a SYN, say) that nothing was heard of is repeated as that of another session, which is as good as the first;
-//!   what flows there were stay with the old one. This host's nonce is the same, by which a peer that has begun anew knows the call from
-//!   the first time that it came; one that was only out of reach answers with its old nonce, and the two sessions are one again.
+//! - *Called anew*. A peer that has been started again knows neither nonce. What answers a call (a SYN with ACK, say) that was repeated because
+//!   nothing was heard, in its flow, from a locator of the peer, may have another nonce: it begins a session of its own, which is that of
+//!   calls from then on, with this host's nonce, which the peer has just learnt. What flows there were stay with the old one.
 //!
 //! A flow belongs to one session of an identifier; packets of it with the nonce of another are dropped. So nobody off the path,
 //! who has not seen a nonce, leads a call of this host's elsewhere, or puts a packet into a flow that he did not
 //! begin. What is left to him: flows of protocols without a handshake between two ports that he knows beforehand, if he is
 //! the first to use them; and a call that has not been answered, if he forges its ports and the locator of the peer within the
-//! first round trip. Both are as with plain IPv6; against them RFC 6740 section 9 has IPsec.
+//! first round trip. Both are as with plain IPv6; against them RFC 6740 section 9 has IPsec. While a call stays unanswered although its session was answered before, the same goes for
+//! that flow: who forges the answer is the peer of the calls to come.
 //!
 //! When the cache is full, sessions go of which one packet was heard before those that carry on, and these before calls of
 //! this host's; calls that wait for a look-up are the last. Whoever sends twice in every name that he makes up still drives

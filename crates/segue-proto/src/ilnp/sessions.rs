@@ -17,13 +17,23 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 struct Node {
     sessions: Vec<Correspondent>,
-    /// Each flow with what transports call the peer, its session, and when it was last used.
-    flows: BTreeMap<(Flow, Ipv6Addr), (u64, Instant)>,
+    /// Each flow with what transports call the peer.
+    flows: BTreeMap<(Flow, Ipv6Addr), Known>,
+}
+
+/// What is known of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// The number of its session.
+    owner: u64,
+    used: Instant,
+    /// The last call in it was repeated because nothing was heard.
+    in_vain: bool,
 }
 
 impl Node {
     fn forget_flows_of(&mut self, key: SessionKey) {
-        self.flows.retain(|_, (owner, _)| *owner != key.number);
+        self.flows.retain(|_, known| known.owner != key.number);
     }
 
     /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
@@ -32,17 +42,22 @@ impl Node {
             return;
         };
         let flow = (flow, session.identity());
-        let mine = |(_, (owner, _)): &(&(Flow, Ipv6Addr), &(u64, Instant))| *owner == number;
+        let mine = |(_, known): &(&(Flow, Ipv6Addr), &Known)| known.owner == number;
         if !self.flows.contains_key(&flow)
             && self.flows.len() >= MAX_FLOWS
             && self.flows.iter().filter(mine).count() >= MAX_FLOWS
         {
-            let oldest = self.flows.iter().filter(mine).min_by_key(|(_, (_, used))| *used);
+            let oldest = self.flows.iter().filter(mine).min_by_key(|(_, known)| known.used);
             if let Some(oldest) = oldest.map(|(flow, _)| *flow) {
                 self.flows.remove(&oldest);
             }
         }
-        self.flows.insert(flow, (number, now));
+        let known = Known {
+            owner: number,
+            used: now,
+            in_vain: false,
+        };
+        self.flows.insert(flow, known);
     }
 }
 
@@ -86,21 +101,54 @@ impl Ilcc {
         all.filter(move |c| c.identity() == identity)
     }
 
-    /// The session of this host's calls to `identity`: the last, if one was called in vain.
+    /// The session of this host's calls to `identity`: the last, if its peer has begun anew.
     pub fn called(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
         let called = self.of_identity(identity).filter(|c| c.is_called());
         called.max_by_key(|c| c.key().number)
     }
 
-    /// This host's nonce in a session that was answered before, if a call to `identity` is repeated because nothing was heard since: the
-    /// peer may have begun anew, and not know its own.
-    pub fn called_in_vain(&self, now: Instant, identity: Ipv6Addr, flow: Flow) -> Option<Nonce> {
-        let node = self.nodes.get(&Nid::of(identity))?;
-        let (number, used) = node.flows.get(&(flow, identity))?;
-        let session = node.sessions.iter().find(|c| c.key().number == *number)?;
-        let was_answered = session.is_called() && session.remote_nonce().is_some();
-        let is_unheard = session.contact().has_unheard(1) && now.since(*used) >= IN_VAIN;
-        (was_answered && is_unheard).then(|| session.local_nonce())
+    /// A call goes to `identity`: the first of its flow, or one that is repeated because nothing was heard since.
+    pub fn note_call(&mut self, now: Instant, identity: Ipv6Addr, flow: Flow) {
+        let Some(node) = self.nodes.get_mut(&Nid::of(identity)) else {
+            return;
+        };
+        if let Some(known) = node.flows.get_mut(&(flow, identity)) {
+            let session = node.sessions.iter().find(|c| c.key().number == known.owner);
+            let is_unheard = session.is_some_and(|c| c.contact().has_unheard(1));
+            known.in_vain = is_unheard && now.since(known.used) >= IN_VAIN;
+        }
+    }
+
+    /// Whether the last call of a flow of a session was one that was repeated because nothing was heard.
+    pub fn is_called_in_vain(&self, key: SessionKey, flow: Flow) -> bool {
+        let Some(node) = self.nodes.get(&key.nid) else {
+            return false;
+        };
+        let session = node.sessions.iter().find(|c| c.key() == key);
+        let known = session.and_then(|c| node.flows.get(&(flow, c.identity())));
+        known.is_some_and(|known| known.owner == key.number && known.in_vain)
+    }
+
+    /// Flows of a session, by protocol and ports, have been used without being seen here.
+    pub fn refresh(
+        &mut self,
+        now: Instant,
+        key: SessionKey,
+        identity: Ipv6Addr,
+        flows: impl Iterator<Item = Flow>,
+    ) {
+        let Some(node) = self.nodes.get_mut(&key.nid) else {
+            return;
+        };
+        for flow in flows {
+            if let Some(known) = node
+                .flows
+                .get_mut(&(flow, identity))
+                .filter(|f| f.owner == key.number)
+            {
+                known.used = now;
+            }
+        }
     }
 
     /// The session of the peer's that uses `nonce`.
@@ -123,12 +171,12 @@ impl Ilcc {
             .map(Correspondent::identity);
         let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
         match owner {
-            Some((number, used)) if *number == key.number => {
-                *used = now;
+            Some(known) if known.owner == key.number => {
+                (known.used, known.in_vain) = (now, false);
                 Ok(())
             }
-            Some((number, _)) => Err(SessionKey {
-                number: *number,
+            Some(known) => Err(SessionKey {
+                number: known.owner,
                 ..key
             }),
             None => {
@@ -141,8 +189,11 @@ impl Ilcc {
     /// The session to which `flow` with this identity belongs.
     pub fn owner_of(&self, identity: Ipv6Addr, flow: Flow) -> Option<SessionKey> {
         let nid = Nid::of(identity);
-        let (number, _) = *self.nodes.get(&nid)?.flows.get(&(flow, identity))?;
-        Some(SessionKey { nid, number })
+        let known = self.nodes.get(&nid)?.flows.get(&(flow, identity))?;
+        Some(SessionKey {
+            nid,
+            number: known.owner,
+        })
     }
 
     /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.
@@ -150,7 +201,7 @@ impl Ilcc {
         let node = self.nodes.get(&nid)?;
         let owns = |c: &&Correspondent| {
             let owner = node.flows.get(&(flow, c.identity()));
-            owner.is_some_and(|(number, _)| *number == c.key().number)
+            owner.is_some_and(|known| known.owner == c.key().number)
         };
         let owners = node.sessions.iter().filter(owns);
         owners
@@ -168,9 +219,9 @@ impl Ilcc {
         is_call: impl FnOnce() -> bool,
     ) -> Option<&mut Correspondent> {
         let node = self.nodes.get_mut(&Nid::of(identity))?;
-        let (number, used) = node.flows.get_mut(&(flow, identity))?;
-        *used = now;
-        let session = node.sessions.iter_mut().find(|c| c.key().number == *number)?;
+        let known = node.flows.get_mut(&(flow, identity))?;
+        known.used = now;
+        let session = node.sessions.iter_mut().find(|c| c.key().number == known.owner)?;
         (session.is_called() || !is_call()).then_some(session)
     }
 
@@ -213,12 +264,12 @@ impl Ilcc {
         };
         let gone = node.sessions.remove(at);
         self.len -= 1;
-        for (owner, _) in node
+        for known in node
             .flows
             .values_mut()
-            .filter(|(owner, _)| *owner == other.number)
+            .filter(|known| known.owner == other.number)
         {
-            *owner = called.number;
+            known.owner = called.number;
         }
         if let Some(session) = node.sessions.iter_mut().find(|c| c.key() == called) {
             session.join(gone);

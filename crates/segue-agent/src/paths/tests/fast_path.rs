@@ -1,7 +1,7 @@
 //! What the kernel is told to carry, and when that is taken back.
 
 use super::*;
-use crate::fast_path::{Carried, Carrier, FastPath, Flow};
+use crate::fast_path::{Carried, Carrier, FastPath, Flow, Leaves};
 use segue_proto::ilnp::{Direct, SessionKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,14 +9,14 @@ use std::io;
 /// In place of the programs.
 #[derive(Debug, Default)]
 struct Told {
-    sessions: BTreeMap<SessionKey, (Direct, u32, u32)>,
+    sessions: BTreeMap<SessionKey, (Direct, u32, Leaves)>,
     flows: BTreeSet<(SessionKey, Flow)>,
     carried: Carried,
 }
 
 impl Carrier for Told {
-    fn begin(&mut self, direct: &Direct, most: u32, index: u32) -> io::Result<()> {
-        let before = self.sessions.insert(direct.session, (*direct, most, index));
+    fn begin(&mut self, direct: &Direct, most: u32, leaves: Leaves) -> io::Result<()> {
+        let before = self.sessions.insert(direct.session, (*direct, most, leaves));
         assert_eq!(before, None);
         Ok(())
     }
@@ -26,11 +26,20 @@ impl Carrier for Told {
         Ok(())
     }
 
-    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) {
+    fn forget(&mut self, session: SessionKey, flow: Flow) {
+        assert!(self.flows.remove(&(session, flow)));
+    }
+
+    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried {
         assert!(self.sessions.remove(&direct.session).is_some());
         for flow in flows {
             assert!(self.flows.remove(&(direct.session, *flow)));
         }
+        self.carried
+    }
+
+    fn missed(&self) -> u64 {
+        0
     }
 
     fn carried(&mut self, _: SessionKey) -> Carried {
@@ -48,14 +57,20 @@ fn settled() -> (World, FastPath<Told>) {
     (world, FastPath::new(Told::default()))
 }
 
-fn flow_of(packet: &Packet) -> Option<Flow> {
+fn flow_of(packet: &Packet) -> Option<(Flow, bool)> {
     Flow::of_sent(&packet.to_vec())
 }
 
+fn leaves(interface: InterfaceId) -> Leaves {
+    Leaves {
+        index: 100 + u32::from(interface.0),
+        next_hop: ROUTER,
+    }
+}
+
 fn offer(world: &World, fast_path: &mut FastPath<Told>, now: Instant, packet: &Packet) {
-    fast_path.offer(now, &world.hosts[0], flow_of(packet).expect("a flow"), |n| {
-        Some(100 + u32::from(n.0))
-    });
+    let flow = flow_of(packet).expect("a flow");
+    fast_path.offer(now, &world.hosts[0], flow, |interface, _| Some(leaves(interface)));
 }
 
 #[test]
@@ -69,9 +84,10 @@ fn a_flow_is_what_neither_begins_nor_ends_something() {
         (ACK | 2, false),
         (4, false),
     ] {
-        assert_eq!(flow_of(&segment(0, flags, &[], 5)).is_some(), goes_on, "{flags}");
+        let (_, found) = flow_of(&segment(0, flags, &[], 5)).unwrap();
+        assert_eq!(found, goes_on, "{flags}");
     }
-    let sent = flow_of(&segment(0, ACK, &[], 5)).unwrap();
+    let (sent, _) = flow_of(&segment(0, ACK, &[], 5)).unwrap();
     let whole = Flow {
         peer: identity(1),
         protocol: 6,
@@ -80,8 +96,8 @@ fn a_flow_is_what_neither_begins_nor_ends_something() {
     };
     assert_eq!(sent, whole);
     // the same flow, as the peer's packets have it
-    assert_eq!(Flow::of_received(&segment(1, ACK, &[], 5)), Some(whole));
-    assert_eq!(Flow::of_received(&segment(1, 2, &[], 5)), None);
+    assert_eq!(Flow::of_received(&segment(1, ACK, &[], 5)), Some((whole, true)));
+    assert_eq!(Flow::of_received(&segment(1, 2, &[], 5)), Some((whole, false)));
     let echo = Icmpv6::EchoRequest(segue_wire::icmpv6::Echo {
         identifier: 1,
         sequence: 1,
@@ -96,11 +112,9 @@ fn what_is_settled_is_carried_as_it_goes_and_others_flows_are_not() {
     let (world, mut fast_path) = settled();
     offer(&world, &mut fast_path, at(200), &datagram(0, 7, 9, b"there"));
     offer(&world, &mut fast_path, at(201), &datagram(0, 7, 9, b"there"));
-    let (direct, most, index) = *fast_path.carrier_mut().sessions.values().next().unwrap();
-    assert_eq!(
-        (direct.peer, direct.interface, index),
-        (identity(1), InterfaceId(1), 101)
-    );
+    let (direct, most, leaving) = *fast_path.carrier_mut().sessions.values().next().unwrap();
+    assert_eq!((direct.peer, direct.interface), (identity(1), InterfaceId(1)));
+    assert_eq!(leaving, leaves(InterfaceId(1)));
     assert_eq!(
         (direct.here, direct.there),
         (locator(1).address(NIDS[0]), locator(3).address(NIDS[1]))
@@ -108,9 +122,31 @@ fn what_is_settled_is_carried_as_it_goes_and_others_flows_are_not() {
     assert_eq!(most, 1500);
     assert_ne!(direct.nonce, direct.peers_nonce);
     assert_eq!(fast_path.carrier_mut().flows.len(), 1);
+    // where nobody knows the next hop
+    let mut elsewhere = FastPath::new(Told::default());
+    elsewhere.offer(
+        at(202),
+        &world.hosts[0],
+        flow_of(&datagram(0, 7, 9, b"there")).unwrap(),
+        |_, _| None,
+    );
+    assert!(elsewhere.carrier_mut().sessions.is_empty());
     // of no session yet
     offer(&world, &mut fast_path, at(202), &datagram(0, 8, 9, b"there"));
     assert_eq!(fast_path.carrier_mut().flows.len(), 1);
+}
+
+#[test]
+fn a_flow_that_ends_or_begins_is_not_carried_until_it_goes_on() {
+    const ACK: u8 = 16;
+    let (mut world, mut fast_path) = settled();
+    world.send(at(150), 0, &segment(0, 2, &[], 0));
+    world.send(at(151), 1, &segment(1, 2 | ACK, &[], 0));
+    for (flags, carried) in [(ACK, 1), (1 | ACK, 0), (ACK, 1), (2, 0)] {
+        offer(&world, &mut fast_path, at(200), &segment(0, flags, &[], 5));
+        assert_eq!(fast_path.carrier_mut().flows.len(), carried, "{flags}");
+    }
+    assert_eq!(fast_path.carrier_mut().sessions.len(), 1);
 }
 
 #[test]
@@ -178,15 +214,17 @@ fn what_has_to_be_seen_is_not_carried() {
     offer(&world, &mut fast_path, at(4000), &datagram(0, 7, 9, b"there"));
     assert!(fast_path.carrier_mut().sessions.is_empty());
     // checksums by the other rule; nonces not in every packet
+    let as_usual: fn(&mut Config) = |_| {};
     let by_identifiers: fn(&mut Config) = |c| c.checksum = segue_proto::ilnp::ChecksumRule::Identifiers;
     let seldom: fn(&mut Config) = |c| c.nonce_in = segue_proto::ilnp::NonceIn::SessionStartAndSignalling;
-    for configure in [by_identifiers, seldom] {
+    for (configure, carried) in [(as_usual, 1), (by_identifiers, 0), (seldom, 0)] {
         let mut world = World::of(configure);
         for n in 0..4 {
             world.send(at(n), 0, &datagram(0, 7, 9, b"there"));
             world.send(at(n), 1, &datagram(1, 9, 7, b"back"));
         }
         offer(&world, &mut fast_path, at(10), &datagram(0, 7, 9, b"there"));
-        assert!(fast_path.carrier_mut().sessions.is_empty());
+        assert_eq!(fast_path.carrier_mut().sessions.len(), carried);
+        fast_path.end_all(at(11), &mut world.hosts[0]);
     }
 }

@@ -137,6 +137,11 @@ impl Correspondent {
         self.key
     }
 
+    /// Who talks to whom.
+    pub(super) fn parties(&self) -> Parties {
+        self.parties
+    }
+
     /// It speaks only IPv6.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.mode, Mode::Plain { .. })

@@ -3,7 +3,7 @@
 use super::Ilnp;
 use crate::ilnp::config::NonceIn;
 use crate::ilnp::correspondent::Correspondent;
-use crate::ilnp::flow::{Flow, may_be_first};
+use crate::ilnp::flow::{Flow, answers_call, may_be_first};
 use crate::ilnp::local::LocatorState;
 use crate::ilnp::mode::Mode;
 use crate::ilnp::nonce::{self, Taken};
@@ -87,7 +87,9 @@ impl Ilnp {
             return Inbound::Taken;
         }
         let flow = self.fragments.up(&packet);
-        let Some(key) = self.session_of(now, source, destination, nonce, flow) else {
+        let anew = self.begun_anew(now, &packet, nonce, flow);
+        let session = anew.or_else(|| self.session_of(now, source, destination, nonce, flow));
+        let Some(key) = session else {
             return Inbound::Taken;
         };
         let Some(peer) = self.ilcc.by_key_mut(key) else {
@@ -142,6 +144,31 @@ impl Ilnp {
         };
         self.on_locator_update(now, key, source, message);
         self.find_timeout();
+    }
+
+    /// A session in place of a call's whose peer has been started again, and knows neither nonce: an answer to a call that was repeated
+    /// since nothing was heard, from where the peer is, with a nonce that nobody has.
+    fn begun_anew(&mut self, now: Instant, packet: &Packet, nonce: Nonce, flow: Flow) -> Option<SessionKey> {
+        let (source, local_nid) = (packet.ip.source, Nid::of(packet.ip.destination));
+        let nid = Nid::of(source);
+        if !answers_call(packet) || self.ilcc.by_nonce(nid, local_nid, nonce).is_some() {
+            return None;
+        }
+        let old = self
+            .ilcc
+            .owner(nid, flow)
+            .filter(|key| self.ilcc.is_called_in_vain(*key, flow))?;
+        let peer = self.ilcc.by_key(old)?;
+        let was_answered = peer.is_called() && peer.mode() == Mode::Ilnp && peer.remote_nonce().is_some();
+        if !was_answered || peer.local_nid() != local_nid || !peer.is_at(Locator::of(source)) {
+            return None;
+        }
+        let (parties, own_nonce, locators) = (peer.parties(), peer.local_nonce(), peer.best(now));
+        let key = self.add(now, parties, Some(own_nonce));
+        self.ilcc.by_key_mut(key)?.on_locators_known(&locators);
+        self.ilcc.claim(key, flow, now);
+        self.out.counters.called_anew += 1;
+        Some(key)
     }
 
     /// The session of a packet with data: that of its nonce (RFC 6741 section 5.4), if its flow is not another's; a call of

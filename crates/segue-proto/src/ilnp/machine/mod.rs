@@ -164,8 +164,14 @@ impl Ilnp {
         })
     }
 
-    /// Packets of a session were carried past the machine since the last call, to the peer or from it.
-    pub fn note_carried(&mut self, now: Instant, direct: &Direct, heard: bool, sent: bool) {
+    /// Packets of a session were carried past the machine since the last call, to the peer or from it, in some of these flows.
+    pub fn note_carried(
+        &mut self,
+        now: Instant,
+        direct: &Direct,
+        (heard, sent): (bool, bool),
+        flows: impl Iterator<Item = (u8, u16, u16)>,
+    ) {
         let Some(peer) = self.ilcc.by_key_mut(direct.session) else {
             return;
         };
@@ -176,6 +182,8 @@ impl Ilnp {
             peer.was_heard_at(now, Locator::of(direct.there));
         }
         let watched = peer.watched_until();
+        let flows = flows.map(|(protocol, own, other)| Flow::of_ports(protocol, own, other));
+        self.ilcc.refresh(now, direct.session, direct.peer, flows);
         self.note_timeout_of(watched);
     }
 

@@ -29,12 +29,8 @@ impl Ilnp {
             return Some(Transmit { interface, packet });
         }
         let flow = self.fragments.down(&packet);
-        if is_call(&packet)
-            && let Some(nonce) = self.ilcc.called_in_vain(now, destination, flow)
-            && let Some(key) = self.call(now, destination, Some(nonce))
-        {
-            self.out.counters.called_anew += 1;
-            self.ilcc.claim(key, flow, now);
+        if is_call(&packet) {
+            self.ilcc.note_call(now, destination, flow);
         }
         if !self.must_quote(&packet)
             && let Some(transmit) = self.send_as_before(now, flow, &mut packet)
@@ -173,7 +169,7 @@ impl Ilnp {
             self.out.counters.no_session += 1;
             return None;
         }
-        let key = called.or_else(|| self.call(now, destination, None))?;
+        let key = called.or_else(|| self.call(now, destination))?;
         self.ilcc.claim(key, flow, now);
         Some(key)
     }
@@ -190,8 +186,8 @@ impl Ilnp {
         }
     }
 
-    /// A session for a first packet to `identity`, with this nonce or a new one.
-    fn call(&mut self, now: Instant, identity: Ipv6Addr, nonce: Option<Nonce>) -> Option<SessionKey> {
+    /// A session for a first packet to `identity`.
+    fn call(&mut self, now: Instant, identity: Ipv6Addr) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let local_nid = self.identifier_for_a_call()?;
         let is_other = |c: &Correspondent| c.is_called() && c.identity() != identity;
@@ -219,14 +215,14 @@ impl Ilnp {
                 nid,
                 local_nid,
             },
-            nonce,
+            None,
         );
         let peer = self.ilcc.by_key_mut(key)?;
         peer.on_locators_known(&known);
         Some(key)
     }
 
-    /// Adds a session, in place of another if there are too many.
+    /// Adds a session with this nonce of this host's or a new one, in place of another if there are too many.
     pub(super) fn add(&mut self, now: Instant, parties: Parties, nonce: Option<Nonce>) -> SessionKey {
         if self.ilcc.len() >= self.config.max_correspondents as usize {
             self.out.counters.forgotten += 1;
