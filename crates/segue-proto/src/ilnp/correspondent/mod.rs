@@ -484,11 +484,6 @@ impl Correspondent {
         self.locators.mark(now, remote);
     }
 
-    /// When there is something to do about whether anything gets through.
-    pub(super) fn watched_until(&self) -> Option<Instant> {
-        self.reachability.as_deref().and_then(Reachability::poll_timeout)
-    }
-
     /// Sends as the last packet went, if nothing has changed and there is nothing to think about: this host's locators are of
     /// this `generation`, and not so many packets were unanswered.
     pub(super) fn send_again(&mut self, now: Instant, generation: u64, silent_packets: u32) -> Option<Again> {

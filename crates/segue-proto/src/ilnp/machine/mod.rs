@@ -181,7 +181,7 @@ impl Ilnp {
         if heard {
             peer.was_heard_at(now, Locator::of(direct.there));
         }
-        let watched = peer.watched_until();
+        let watched = peer.reachability().and_then(Reachability::poll_timeout);
         let flows = flows.map(|(protocol, own, other)| Flow::of_ports(protocol, own, other));
         self.ilcc.refresh(now, direct.session, direct.peer, flows);
         self.note_timeout_of(watched);
