@@ -33,12 +33,12 @@ struct Known {
 
 impl Node {
     fn forget_flows_of(&mut self, key: SessionKey) {
-        self.flows.retain(|_, known| known.owner != key.number);
+        self.flows.retain(|_, known| known.owner != key.number());
     }
 
     /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
     fn claim(&mut self, number: u64, flow: Flow, now: Instant) {
-        let Some(session) = self.sessions.iter().find(|c| c.key().number == number) else {
+        let Some(session) = self.sessions.iter().find(|c| c.key().number() == number) else {
             return;
         };
         let flow = (flow, session.identity());
@@ -75,12 +75,12 @@ impl Ilcc {
     }
 
     pub fn by_key_mut(&mut self, key: SessionKey) -> Option<&mut Correspondent> {
-        let node = self.nodes.get_mut(&key.nid)?;
+        let node = self.nodes.get_mut(&key.nid())?;
         node.sessions.iter_mut().find(|c| c.key() == key)
     }
 
     pub fn by_key(&self, key: SessionKey) -> Option<&Correspondent> {
-        self.of_nid(key.nid).iter().find(|c| c.key() == key)
+        self.of_nid(key.nid()).iter().find(|c| c.key() == key)
     }
 
     /// Every session with an identifier.
@@ -104,7 +104,7 @@ impl Ilcc {
     /// The session of this host's calls to `identity`: the last, if its peer has begun anew.
     pub fn called(&self, identity: Ipv6Addr) -> Option<&Correspondent> {
         let called = self.of_identity(identity).filter(|c| c.is_called());
-        called.max_by_key(|c| c.key().number)
+        called.max_by_key(|c| c.key().number())
     }
 
     /// A call goes to `identity`: the first of its flow, or one that is repeated because nothing was heard since.
@@ -113,7 +113,7 @@ impl Ilcc {
             return;
         };
         if let Some(known) = node.flows.get_mut(&(flow, identity)) {
-            let session = node.sessions.iter().find(|c| c.key().number == known.owner);
+            let session = node.sessions.iter().find(|c| c.key().number() == known.owner);
             let is_unheard = session.is_some_and(|c| c.contact().has_unheard(1));
             known.in_vain = is_unheard && now.since(known.used) >= IN_VAIN;
         }
@@ -121,12 +121,12 @@ impl Ilcc {
 
     /// Whether the last call of a flow of a session was one that was repeated because nothing was heard.
     pub fn is_called_in_vain(&self, key: SessionKey, flow: Flow) -> bool {
-        let Some(node) = self.nodes.get(&key.nid) else {
+        let Some(node) = self.nodes.get(&key.nid()) else {
             return false;
         };
         let session = node.sessions.iter().find(|c| c.key() == key);
         let known = session.and_then(|c| node.flows.get(&(flow, c.identity())));
-        known.is_some_and(|known| known.owner == key.number && known.in_vain)
+        known.is_some_and(|known| known.owner == key.number() && known.in_vain)
     }
 
     /// Flows of a session, by protocol and ports, have been used without being seen here.
@@ -137,14 +137,14 @@ impl Ilcc {
         identity: Ipv6Addr,
         flows: impl Iterator<Item = Flow>,
     ) {
-        let Some(node) = self.nodes.get_mut(&key.nid) else {
+        let Some(node) = self.nodes.get_mut(&key.nid()) else {
             return;
         };
         for flow in flows {
             if let Some(known) = node
                 .flows
                 .get_mut(&(flow, identity))
-                .filter(|f| f.owner == key.number)
+                .filter(|f| f.owner == key.number())
             {
                 known.used = now;
             }
@@ -161,7 +161,7 @@ impl Ilcc {
 
     /// Whether `flow` is a session's own, which it becomes if it is nobody's. If not, whose it is.
     pub fn use_flow(&mut self, now: Instant, key: SessionKey, flow: Flow) -> Result<(), SessionKey> {
-        let Some(node) = self.nodes.get_mut(&key.nid) else {
+        let Some(node) = self.nodes.get_mut(&key.nid()) else {
             return Ok(());
         };
         let identity = node
@@ -171,16 +171,13 @@ impl Ilcc {
             .map(Correspondent::identity);
         let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
         match owner {
-            Some(known) if known.owner == key.number => {
+            Some(known) if known.owner == key.number() => {
                 (known.used, known.in_vain) = (now, false);
                 Ok(())
             }
-            Some(known) => Err(SessionKey {
-                number: known.owner,
-                ..key
-            }),
+            Some(known) => Err(SessionKey::new(key.nid(), known.owner)),
             None => {
-                node.claim(key.number, flow, now);
+                node.claim(key.number(), flow, now);
                 Ok(())
             }
         }
@@ -190,10 +187,7 @@ impl Ilcc {
     pub fn owner_of(&self, identity: Ipv6Addr, flow: Flow) -> Option<SessionKey> {
         let nid = Nid::of(identity);
         let known = self.nodes.get(&nid)?.flows.get(&(flow, identity))?;
-        Some(SessionKey {
-            nid,
-            number: known.owner,
-        })
+        Some(SessionKey::new(nid, known.owner))
     }
 
     /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.
@@ -201,7 +195,7 @@ impl Ilcc {
         let node = self.nodes.get(&nid)?;
         let owns = |c: &&Correspondent| {
             let owner = node.flows.get(&(flow, c.identity()));
-            owner.is_some_and(|known| known.owner == c.key().number)
+            owner.is_some_and(|known| known.owner == c.key().number())
         };
         let owners = node.sessions.iter().filter(owns);
         owners
@@ -221,14 +215,17 @@ impl Ilcc {
         let node = self.nodes.get_mut(&Nid::of(identity))?;
         let known = node.flows.get_mut(&(flow, identity))?;
         known.used = now;
-        let session = node.sessions.iter_mut().find(|c| c.key().number == known.owner)?;
+        let session = node
+            .sessions
+            .iter_mut()
+            .find(|c| c.key().number() == known.owner)?;
         (session.is_called() || !is_call()).then_some(session)
     }
 
     /// Has `flow` belong to a session.
     pub fn claim(&mut self, key: SessionKey, flow: Flow, now: Instant) {
-        if let Some(node) = self.nodes.get_mut(&key.nid) {
-            node.claim(key.number, flow, now);
+        if let Some(node) = self.nodes.get_mut(&key.nid()) {
+            node.claim(key.number(), flow, now);
         }
     }
 
@@ -236,10 +233,7 @@ impl Ilcc {
     pub fn insert(&mut self, nid: Nid, begin: impl FnOnce(SessionKey) -> Correspondent) -> SessionKey {
         self.numbers += 1;
         self.len += 1;
-        let key = SessionKey {
-            nid,
-            number: self.numbers,
-        };
+        let key = SessionKey::new(nid, self.numbers);
         let node = self.nodes.entry(nid).or_default();
         node.sessions.push(begin(key));
         key
@@ -256,7 +250,7 @@ impl Ilcc {
     /// Two sessions turn out to be one: the peer called while it was called. That of this host's call, `called`, goes on with
     /// the nonces of the peer's, `other`.
     pub fn join(&mut self, called: SessionKey, other: SessionKey) {
-        let Some(node) = self.nodes.get_mut(&called.nid) else {
+        let Some(node) = self.nodes.get_mut(&called.nid()) else {
             return;
         };
         let Some(at) = node.sessions.iter().position(|c| c.key() == other) else {
@@ -267,9 +261,9 @@ impl Ilcc {
         for known in node
             .flows
             .values_mut()
-            .filter(|known| known.owner == other.number)
+            .filter(|known| known.owner == other.number())
         {
-            known.owner = called.number;
+            known.owner = called.number();
         }
         if let Some(session) = node.sessions.iter_mut().find(|c| c.key() == called) {
             session.join(gone);
@@ -327,12 +321,12 @@ impl Ilcc {
     }
 
     fn forget(&mut self, key: SessionKey) -> Option<Forgotten> {
-        let node = self.nodes.get_mut(&key.nid)?;
+        let node = self.nodes.get_mut(&key.nid())?;
         let at = node.sessions.iter().position(|c| c.key() == key)?;
         let gone = node.sessions.remove(at);
         node.forget_flows_of(key);
         if node.sessions.is_empty() {
-            self.nodes.remove(&key.nid);
+            self.nodes.remove(&key.nid());
         }
         self.len -= 1;
         Some(Forgotten::of(&gone))

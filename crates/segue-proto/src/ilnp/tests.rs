@@ -365,15 +365,15 @@ fn the_states_of_a_peer_s_locator_are_those_of_rfc_6741() {
 }
 
 fn correspondent() -> Correspondent {
-    session(SessionKey { nid: PEER, number: 1 }, false, at(0))
+    session(SessionKey::new(PEER, 1), false, at(0))
 }
 
 /// A session with a peer that this host called or that called, which is used first `now`.
 fn session(key: SessionKey, called: bool, now: Instant) -> Correspondent {
     let parties = Parties {
         called,
-        identity: Config::new(OWN).identity_prefix.address(key.nid),
-        nid: key.nid,
+        identity: Config::new(OWN).identity_prefix.address(key.nid()),
+        nid: key.nid(),
         local_nid: OWN,
     };
     Correspondent::new(key, parties, Nonce::Bits32([0; 4]), now)
