@@ -9,6 +9,7 @@ use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use segue_agent::fast_path::{Carried, Carrier, Flow, Leaves};
 use segue_proto::ilnp::{Direct, SessionKey};
 use segue_wire::ilnp::{Nid, Nonce};
+use segue_wire::ipv6::ILNP_NONCE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Ipv6Addr;
@@ -196,7 +197,6 @@ impl Carrier for Programs {
 
 /// The destination options of a packet with a nonce alone, but for the next header (RFC 6744 section 2), and how long they are.
 fn option_of(nonce: Nonce) -> ([u8; 16], u32) {
-    const ILNP_NONCE: u8 = 0x8b;
     let mut option = [0; 16];
     option[2] = ILNP_NONCE;
     match nonce {
