@@ -58,8 +58,9 @@ def running(*command: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def agents(program: str, folder: Path) -> Iterator[dict[str, int]]:
-    """An agent on each host, with the other in its table; gives the numbers of their processes.
+def agents(program: str, folder: Path, *, fast_path: bool = True) -> Iterator[dict[str, int]]:
+    """An agent on each host, with the other in its table, that may have the kernel carry packets; gives the numbers of
+    their processes.
 
     Their control sockets are in the folder.
     """
@@ -68,7 +69,9 @@ def agents(program: str, folder: Path) -> Iterator[dict[str, int]]:
         for end, other in (ENDS, ENDS[::-1]):
             file = folder / f"{end}.toml"
             file.write_text(
-                f'[agent]\ninterfaces = ["eth0"]\nsocket = "{folder}/{end}.sock"\n[ilnp]\nnid = "{NIDS[end]}"\n'
+                f'[agent]\ninterfaces = ["eth0"]\nsocket = "{folder}/{end}.sock"\n'
+                f"fast_path = {str(fast_path).lower()}\n"
+                f'[ilnp]\nnid = "{NIDS[end]}"\n'
                 f'[[ilnp.peers]]\nnid = "{NIDS[other]}"\nlocators = ["2001:db8:1:0"]\n'
             )
             processes[end] = stack.enter_context(running(*inside(end, program, "run", str(file))))

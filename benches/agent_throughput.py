@@ -1,5 +1,5 @@
-"""One TCP stream between two hosts: the agent's ILNPv6 beside plain veth, wireguard-go and boringtun, in one run;
-and what is not the agent's, while it runs and while it does not.
+"""One TCP stream between two hosts: the agent's ILNPv6, by its fast path and by its device alone, beside plain veth,
+wireguard-go and boringtun, in one run; and what is not the agent's, while it runs and while it does not.
 
     python benches/agent_throughput.py SEGUE_AGENT [--repeat 7] [--seconds 3]
 
@@ -29,6 +29,7 @@ TUNNELS = {
     "wireguard-go": (["-f"], "fd53:77", 51820),
     "boringtun-cli": (["--foreground", "--disable-drop-privileges"], "fd53:78", 51821),
 }
+FAST, BY_TUN = "segue-agent, ILNPv6", "the same, by TUN"
 
 
 @contextlib.contextmanager
@@ -69,7 +70,7 @@ def main() -> int:
     if os.geteuid() != 0 or shutil.which("iperf3") is None:
         print("the agent's throughput: left out: it needs root and iperf3 (Debian package iperf3)")
         return 0
-    ways = {"plain veth": PLAIN["b"], "segue-agent, ILNPv6": IDENTITIES["b"]}
+    ways = {"plain veth": PLAIN["b"], FAST: IDENTITIES["b"]}
     without: list[float] = []
     with tempfile.TemporaryDirectory(prefix="segue-bench-") as made, network(), contextlib.ExitStack() as stack:
         folder = Path(made)
@@ -78,13 +79,17 @@ def main() -> int:
         for tunnel in TUNNELS:
             if shutil.which(tunnel) and shutil.which("wg"):
                 ways[tunnel] = stack.enter_context(wireguard(tunnel, folder))
-        rates: dict[str, list[float]] = {way: [] for way in ways}
+        rates: dict[str, list[float]] = {way: [] for way in (*ways, BY_TUN)}
+        program = str(Path(options.agent).resolve())
         # the agents end and begin again each time, so that what is compared is of the same moment
         for _ in range(options.repeat):
             without.append(measure(PLAIN["b"], options.seconds))
-            with agents(str(Path(options.agent).resolve()), folder):
+            with agents(program, folder):
                 for way, to in ways.items():
                     rates[way].append(measure(to, options.seconds))
+            time.sleep(1)
+            with agents(program, folder, fast_path=False):
+                rates[BY_TUN].append(measure(ways[FAST], options.seconds))
             time.sleep(1)
     plain = statistics.median(rates["plain veth"])
     print(f"one TCP stream, {options.seconds} s, medians of {options.repeat}:")

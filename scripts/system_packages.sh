@@ -15,6 +15,7 @@ needed=(
     "dumpcap|wireshark-common|nothing is captured between network namespaces for segue analyze"
     "wireguard-go|wireguard-go|no WireGuard peer roams"
     "wg|wireguard-tools|no WireGuard peer roams"
+    "ethtool|ethtool|the agent's fast path is not tested with checksums that machines make by themselves"
     "nft|nftables|the agent is not tested on machines with a firewall"
     "/usr/sbin/sshd|openssh-server|no ssh session goes through the agent's handovers"
     "systemd-nspawn|systemd-container|neither the agent's Debian package nor its unit is tested on machines with systemd"

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shutil
+import struct
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from ipaddress import IPv6Address
 from pathlib import Path
 
 import agents
+import attackers
 import lab
 import pytest
 from agents import Agent, World, identity, iperf, iperf_server, said_by, wait_until
+from attackers import Attacker, Kind
+from lab import Namespace
 
 REASON = agents.missing()
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+TCX_FIRST = Path(__file__).parent / "peers" / "tcx_first.py"
 LOADED = "fast path: the kernel carries what needs no thought"
 PORTS = (5201, 5202, 5203)
 # the two lengths of the option
 NONCES = ("32-bit", "96-bit")
 
-# An echo of datagrams, and one that asks: how many of so many came back, one after the other.
+# An echo of datagrams that keeps what is marked as forged to itself until it is asked for it, and one that asks: how
+# many of so many came back, one after the other, and then what was kept.
 ECHO = """
 import socket
 link = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
 link.bind(("::", 7778))
 print("ready", flush=True)
+kept = set()
 while True:
     data, sender = link.recvfrom(2048)
-    link.sendto(data, sender)
+    if data.startswith(b"forged"):
+        kept.add(data.partition(b".")[0])
+    else:
+        link.sendto(b" ".join(sorted(kept)) if data == b"kept?" else data, sender)
 """
 ASK = """
 import socket, sys, time
@@ -43,7 +56,8 @@ for number in range(int(sys.argv[2])):
     data = number.to_bytes(4, "big") * 16
     link.send(data)
     back += link.recv(2048) == data
-print(back)
+link.send(b"kept?")
+print(back, link.recv(2048).decode(), sep="\\n")
 """
 
 
@@ -54,24 +68,31 @@ def machines(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def carried(agent: Agent) -> dict[str, int]:
-    """What the kernel has carried."""
-    found: dict[str, int] = agent.status()["counters"].get("fast-path", {})
-    return found
+def carried(agent: Agent) -> Counter[str]:
+    """What the kernel has carried; only what is not nothing is told."""
+    return Counter(agent.status()["counters"].get("fast-path", {}))
 
 
 def needs_fast_path(agent: Agent) -> None:
-    """Leave the test out where the kernel, or the build, has none."""
+    """Leave the test out where the kernel, or the build, has none; but a build for which there was a clang has."""
     said = agent.log.read_text()
     if LOADED not in said:
         reason = next(line for line in said.splitlines() if "no fast path" in line)
+        assert "built without clang" not in reason or shutil.which("clang") is None, reason
         pytest.skip(f"the agent has no fast path here: {reason.partition('error=')[2]}")
 
 
+@pytest.fixture
+def attacked(tmp_path: Path) -> Iterator[World]:
+    """The same, and an attacker on each link."""
+    with agents.world(tmp_path, attacked=True) as world:
+        yield world
+
+
 @contextlib.contextmanager
-def echo(machines: World) -> Iterator[None]:
-    """Datagrams to the peer come back."""
-    command = machines.hosts["peer"].command(sys.executable, "-c", ECHO)
+def running(host: Namespace, *words: str | Path) -> Iterator[None]:
+    """A program in Python on a host, once it is ready."""
+    command = host.command(sys.executable, *words)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -81,10 +102,19 @@ def echo(machines: World) -> Iterator[None]:
             program.terminate()
 
 
+def echo(machines: World) -> contextlib.AbstractContextManager[None]:
+    """Datagrams to the peer come back."""
+    return running(machines.hosts["peer"], "-c", ECHO)
+
+
+def asking(machines: World, number: int, pause_s: float) -> list[str]:
+    """The command that asks."""
+    return machines.hosts["mobile"].command(sys.executable, "-c", ASK, identity("peer"), str(number), str(pause_s))
+
+
 def ask(machines: World, number: int, pause_s: float) -> int:
     """How many of so many datagrams to the peer came back."""
-    command = machines.hosts["mobile"].command(sys.executable, "-c", ASK, identity("peer"), str(number), str(pause_s))
-    return int(machines.run(*command))
+    return int(machines.run(*asking(machines, number, pause_s)).split()[0])
 
 
 @pytest.mark.parametrize("bits", NONCES)
@@ -202,3 +232,99 @@ def test_a_file_can_forbid_it(machines: World) -> None:
         assert carried(agent) == {}
         assert agent.status()["counters"]["packets"]["sent"] >= 50
         assert LOADED not in agent.log.read_text()
+
+
+def forged(seen: bytes) -> dict[str, bytes]:
+    """Frames like one that was seen with a nonce of 32 bits, each with something wrong and a mark in its datagram; and
+    one with nothing wrong."""
+    source, destination = IPv6Address(seen[22:38]), IPv6Address(seen[38:54])
+    options, ports = seen[54:62], seen[62:66]
+
+    def frame(mark: str, options: bytes) -> bytes:
+        data = f"forged-{mark}.".encode() + bytes(40)
+        upper = ports + struct.pack("!HH", 8 + len(data), 0) + data
+        summed = attackers.checksum(source.packed, destination.packed, attackers.UDP, upper)
+        upper = upper[:6] + struct.pack("!H", summed) + upper[8:]
+        kind = attackers.OPTIONS if options else attackers.UDP
+        return seen[:14] + Kind(str(source), str(destination), kind, options + upper).bytes()
+
+    nonce = int.from_bytes(options[4:], "big")
+    wrong = {f"bit-{bit}": options[:4] + (nonce ^ 1 << bit).to_bytes(4, "big") for bit in range(32)}
+    wrong["no-nonce"] = b""
+    wrong["long"] = struct.pack("!BBBB", attackers.UDP, 1, 0x8B, 12) + options[4:] + bytes(8)
+    wrong["padding"] = struct.pack("!BBBB", attackers.UDP, 0, 1, 4) + options[4:]
+    wrong["nothing"] = options
+    return {mark: frame(mark, options) for mark, options in wrong.items()}
+
+
+def test_nothing_that_is_forged_is_carried(attacked: World) -> None:
+    """By whoever is on the path and does not know the nonce, while the kernel carries; what has all right is."""
+    attacker = Attacker(attacked)
+
+    def is_request(packet: bytes) -> bool:
+        return packet[6] == attackers.OPTIONS and packet[50:52] == struct.pack("!H", 7778)
+
+    with (
+        attacked.agent("peer") as peer,
+        attacked.agent("mobile") as mobile,
+        echo(attacked),
+        attackers.packet_socket(attacker.namespace, "h-b0") as tap,
+    ):
+        needs_fast_path(peer)
+        # the session, and its flow
+        assert ask(attacked, 20, 0.001) == 20
+        with subprocess.Popen(asking(attacked, 2000, 0.001), stdout=subprocess.PIPE, text=True) as asks:
+            frames = forged(next(attackers.frames(tap, is_request, 2)))
+            wait_until(lambda: carried(peer)["sessions_now"] == 1, "the fast path")
+            before = carried(peer)
+            for frame in frames.values():
+                tap.send(frame)
+                time.sleep(0.005)
+            assert asks.stdout is not None
+            back, kept = asks.stdout.read().splitlines()
+        after = carried(peer)
+    assert (back, kept) == ("2000", "forged-nothing")
+    assert after["received"] - before["received"] > 1000, (before, after)
+    assert after["sessions_now"] == 1, (before, after)
+    assert mobile.child.returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("ethtool") is None, reason="it needs ethtool (Debian package ethtool)")
+def test_checksums_that_nobody_has_promised_stay_right(machines: World) -> None:
+    """Where the sending machine sums up by itself, the receiving kernel checks: both ways and at any length."""
+    for host, links in agents.LINKS.items():
+        for number, link in enumerate(links):
+            for place, device in ((machines.hosts[host], f"eth{number}"), (machines.hosts["router"], link)):
+                machines.run(*place.command("ethtool", "-K", device, "tx", "off", "rx", "off"))
+    with machines.agent("peer"), machines.agent("mobile") as agent, echo(machines):
+        needs_fast_path(agent)
+        machines.run(*machines.hosts["mobile"].command("ethtool", "-K", "segue0", "tx", "off"))
+        assert ask(machines, 200, 0.001) == 200
+        assert min(carried(agent)[way] for way in ("sent", "received")) > 150
+        with iperf_server(machines.hosts["peer"], PORTS[0]):
+            for more in ([], ["-R"]):
+                with iperf(machines.hosts["mobile"], identity("peer"), PORTS[0], "-t", "1", *more) as client:
+                    end = said_by(client)["end"]
+                assert end["sum_received"]["bits_per_second"] > 20e6, end
+
+
+def test_another_program_that_takes_the_packets_is_noticed(machines: World) -> None:
+    """Somebody's program in front of the agent's costs sixteen packets; then the agent takes them itself."""
+    mobile = machines.hosts["mobile"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(machines.agent("peer"))
+        agent = stack.enter_context(machines.agent("mobile"))
+        needs_fast_path(agent)
+        stack.enter_context(iperf_server(machines.hosts["peer"], PORTS[0]))
+        stream = ["-t", "4", "-u", "-b", "2M", "-l", "500", "--bidir"]
+        client = stack.enter_context(iperf(mobile, identity("peer"), PORTS[0], *stream))
+        wait_until(lambda: carried(agent)["received"] > 200, "the fast path")
+        assert carried(agent)["taken_by_others"] == 0
+        with running(mobile, TCX_FIRST, "eth0"):
+            wait_until(lambda: carried(agent)["taken_by_others"] >= 16, "the agent to notice")
+            before = agent.status()["counters"]["packets"]["received"]
+            end = said_by(client)["end"]
+        assert agent.status()["counters"]["packets"]["received"] > before + 500
+        # and one for each processor, which counts when it has the next
+        assert end["sum"]["lost_packets"] == 0, end
+        assert 16 <= end["sum_bidir_reverse"]["lost_packets"] <= 32, end

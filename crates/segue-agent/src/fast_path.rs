@@ -40,7 +40,7 @@ pub trait Carrier {
     /// A session is carried no more, and neither are these flows of it; says what was carried of it since it began.
     fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried;
 
-    /// How often a packet was not carried to its end, since another program of this machine took it.
+    /// How often a packet was not carried to its end, since another program of this machine took it or the kernel could not shorten it.
     fn missed(&self) -> u64;
 
     /// What was carried of a session since [`begin`](Self::begin).

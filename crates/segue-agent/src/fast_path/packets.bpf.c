@@ -111,10 +111,10 @@ MAP(sessions, BPF_MAP_TYPE_HASH, 256, __u64, struct session);
 MAP(places, BPF_MAP_TYPE_HASH, 256, struct place, __u64);
 MAP(flows, BPF_MAP_TYPE_HASH, 4096, struct flow, __u64);
 MAP(decisions, BPF_MAP_TYPE_PERCPU_ARRAY, 1, __u32, struct decision);
-// This host's identifier, in network order; and how often `arrive` was not asked for what `tap` had left to it.
+// This host's identifier, in network order; and how often `arrive` was not asked for what `tap` had left to it, or could not do it.
 MAP(own, BPF_MAP_TYPE_ARRAY, 2, __u32, __u64);
 
-// Nothing is carried that arrives, if that was so often: another program has taken it.
+// Nothing is carried that arrives, if that was so often.
 static const __u64 MOST_MISSED = 16;
 
 // What is sent goes by the agent if nothing has been heard for so long: it may have to find out whether anything gets through.
@@ -232,11 +232,12 @@ INLINE int readdress(struct __sk_buff *skb, __u32 at, __u32 transport, __u8 prot
 
 SECTION("classifier/arrive")
 int arrive(struct __sk_buff *skb) {
-	__u32 first = 0, protocol;
+	__u32 first = 0, second = 1, protocol;
 	__s32 length;
+	__u64 *missed = map_lookup(&own, &second);
 	struct pair addresses;
 	struct decision *decision = map_lookup(&decisions, &first);
-	if (!decision || !decision->protocol)
+	if (!missed || !decision || !decision->protocol)
 		return NEXT;
 	protocol = decision->protocol;
 	decision->protocol = 0;
@@ -246,8 +247,12 @@ int arrive(struct __sk_buff *skb) {
 	    !are_equal(&addresses.destination, &decision->way.arrives.destination))
 		return NEXT;
 	length = decision->option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
-	if (readdress(skb, ETHERNET, ETHERNET + IPV6 + length, protocol, &addresses, &decision->way.up, protocol, -length) ||
-	    adjust_room(skb, -length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+	// not with every kind of super-packet: if they come here, the agent is to have them
+	if (adjust_room(skb, -length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)) {
+		__sync_fetch_and_add(missed, 1);
+		return DROP;
+	}
+	if (readdress(skb, ETHERNET, ETHERNET + IPV6, protocol, &addresses, &decision->way.up, protocol, -length))
 		return DROP;
 	return redirect(decision->way.device, BPF_F_INGRESS);
 }
@@ -275,7 +280,9 @@ int leave(struct __sk_buff *skb) {
 	if (!id)
 		return NEXT;
 	session = map_lookup(&sessions, id);
-	if (!session || !are_equal(&identities.source, &session->way.up.destination))
+	// both: a flow that is taken back just now may be another's already
+	if (!session || !are_equal(&identities.source, &session->way.up.destination) ||
+	    !are_equal(&identities.destination, &session->way.up.source))
 		return NEXT;
 	if (boot_time() - session->heard > FRESH)
 		return NEXT;
@@ -293,8 +300,9 @@ int leave(struct __sk_buff *skb) {
 	}
 	if (longest + length > session->way.most || skb->len + length > 0xffff)
 		return NEXT;
+	// not with every kind of super-packet: then the agent cuts it up
 	if (adjust_room(skb, length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
-		return DROP;
+		return NEXT;
 	if (length == LONG_OPTION ? store_bytes(skb, IPV6, session->way.option, LONG_OPTION, 0)
 				  : store_bytes(skb, IPV6, session->way.option, SHORT_OPTION, 0))
 		return DROP;
@@ -311,4 +319,4 @@ int leave(struct __sk_buff *skb) {
 }
 
 // No helper is called that the kernel keeps for programs under the GPL.
-char license_of_it[] SECTION("license") = "MIT";
+char LICENSE[] SECTION("license") = "MIT";

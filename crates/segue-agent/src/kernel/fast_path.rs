@@ -10,7 +10,7 @@ use segue_agent::fast_path::{Carried, Carrier, Flow, Leaves};
 use segue_proto::ilnp::{Direct, SessionKey};
 use segue_wire::ilnp::{Nid, Nonce};
 use segue_wire::ipv6::ILNP_NONCE;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
@@ -26,6 +26,9 @@ const SESSION: usize = WAY + COUNTERS;
 const PLACE: usize = 48;
 const FLOW: usize = 24;
 
+/// Of the 256 sessions that there is room for, `fast_path.rs` has at most 32 carried.
+const MOST_ENDED: usize = 128;
+
 /// The programs, loaded.
 pub(crate) struct Programs {
     programs: Ebpf,
@@ -33,6 +36,12 @@ pub(crate) struct Programs {
     places: HashMap<MapData, [u8; PLACE], u64>,
     flows: HashMap<MapData, [u8; FLOW], u64>,
     own: Array<MapData, u64>,
+    /// What the maps know sessions by that are carried: each time by another number.
+    numbers: BTreeMap<SessionKey, u64>,
+    begun: u64,
+    /// Sessions that are carried no more and still in the map: the room of one that is taken out is another's at once, and a processor may
+    /// be reading it.
+    ended: VecDeque<u64>,
     /// Where what arrives is carried, by the name of the interface.
     attached: BTreeMap<String, SchedClassifierLinkId>,
     /// What applications of this host are known by.
@@ -62,6 +71,9 @@ impl Programs {
             places: places.try_into()?,
             flows: flows.try_into()?,
             own,
+            numbers: BTreeMap::new(),
+            begun: 0,
+            ended: VecDeque::new(),
             programs,
             attached: BTreeMap::new(),
             identity,
@@ -106,6 +118,16 @@ impl Programs {
         Ok(program.try_into()?)
     }
 
+    /// A session is carried no more: the programs no longer find it.
+    fn take_out(&mut self, number: u64) {
+        self.ended.push_back(number);
+        if self.ended.len() > MOST_ENDED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            let _ = self.sessions.remove(&oldest);
+        }
+    }
+
     fn tap(&mut self) -> anyhow::Result<&mut SocketFilter> {
         let program = self.programs.program_mut("tap").context("tap")?;
         Ok(program.try_into()?)
@@ -131,30 +153,30 @@ impl Carrier for Programs {
         for (to, from) in session.iter_mut().zip(way) {
             *to = from;
         }
-        let number = direct.session.number();
+        self.begun += 1;
+        let number = self.begun;
         self.sessions
             .insert(number, session, 0)
             .map_err(io::Error::other)?;
-        let done = self.places.insert(place_of(direct), number, 0);
-        if done.is_err() {
-            let _ = self.sessions.remove(&number);
-        }
-        done.map_err(io::Error::other)
+        self.places.insert(place_of(direct), number, 0).map_err(|error| {
+            self.take_out(number);
+            io::Error::other(error)
+        })?;
+        self.numbers.insert(direct.session, number);
+        Ok(())
     }
 
     fn add(&mut self, session: SessionKey, flow: Flow) -> io::Result<()> {
-        let done = self.flows.insert(flow_of(flow), session.number(), 0);
+        let number = self.numbers.get(&session).ok_or(io::ErrorKind::NotFound)?;
+        let done = self.flows.insert(flow_of(flow), *number, 0);
         done.map_err(io::Error::other)
     }
 
     fn forget(&mut self, session: SessionKey, flow: Flow) {
         let flow = flow_of(flow);
         // it may be another session's by now
-        if self
-            .flows
-            .get(&flow, 0)
-            .is_ok_and(|owner| owner == session.number())
-        {
+        let owner = self.flows.get(&flow, 0).ok();
+        if owner.is_some() && owner.as_ref() == self.numbers.get(&session) {
             let _ = self.flows.remove(&flow);
         }
     }
@@ -164,13 +186,15 @@ impl Carrier for Programs {
             self.forget(direct.session, *flow);
         }
         let place = place_of(direct);
-        let number = direct.session.number();
-        if self.places.get(&place, 0).is_ok_and(|owner| owner == number) {
+        let owner = self.places.get(&place, 0).ok();
+        if owner.is_some() && owner.as_ref() == self.numbers.get(&direct.session) {
             let _ = self.places.remove(&place);
         }
         // what is under way in between is counted
         let carried = self.carried(direct.session);
-        let _ = self.sessions.remove(&number);
+        if let Some(number) = self.numbers.remove(&direct.session) {
+            self.take_out(number);
+        }
         carried
     }
 
@@ -179,7 +203,8 @@ impl Carrier for Programs {
     }
 
     fn carried(&mut self, session: SessionKey) -> Carried {
-        let Ok(session) = self.sessions.get(&session.number(), 0) else {
+        let number = self.numbers.get(&session);
+        let Some(session) = number.and_then(|number| self.sessions.get(number, 0).ok()) else {
             return Carried::default();
         };
         // behind the time at which something was heard

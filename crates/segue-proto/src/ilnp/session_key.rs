@@ -22,7 +22,7 @@ impl SessionKey {
 
     /// A number that no other session of this host has or had.
     #[must_use]
-    pub const fn number(self) -> u64 {
+    pub(super) const fn number(self) -> u64 {
         self.number
     }
 }
