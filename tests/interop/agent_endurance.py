@@ -127,9 +127,10 @@ class Runner:
         while True:
             try:
                 agent.command("handover", interface)
-            except subprocess.CalledProcessError:
+            except subprocess.CalledProcessError as error:
                 if time.monotonic() > deadline:
-                    raise
+                    said = (error.stderr, json.dumps(agent.status()["interfaces"]), agent.log.read_text()[-2000:])
+                    raise RuntimeError(f"{interface} was refused: " + "\n".join(said)) from error
                 time.sleep(0.1)
             else:
                 return time.monotonic() < deadline - 9.5
