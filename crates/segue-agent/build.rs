@@ -25,19 +25,16 @@ fn write_none(out: &Path) {
 
 fn compile(out: &Path) -> Result<(), String> {
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let target = match std::env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
+        Ok("big") => "bpfeb",
+        _ => "bpfel",
+    };
     let done = Command::new(&clang)
         .args([
-            "--target=bpf",
-            "-mcpu=v2",
-            "-O2",
-            "-g",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
+            "-target", target, "-mcpu=v2", "-O2", "-g", "-Wall", "-Wextra", "-Werror",
         ])
-        // where Debian has what belongs to a processor
-        .arg(format!("-I/usr/include/{arch}-linux-gnu"))
+        // where Debian has what belongs to a processor: of that, the types that all have
+        .arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH))
         .args(["-c", SOURCE, "-o"])
         .arg(out)
         .output()

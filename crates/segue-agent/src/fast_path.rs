@@ -2,49 +2,60 @@
 //! them are `fast_path/packets.bpf.c`; here is what they are told.
 //!
 //! A flow is told to them when a packet of it has passed the agent, either way, and its session is one whose packets all go the same way ([`Direct`]).
-//! A session is taken back when that is no longer so, or when nothing was carried of it for [`IDLE`]; all are when somebody wants to
-//! see every packet. What the programs have carried is looked at whenever the agent wakes, and once a second while there is
-//! something: the shim learns that the peer was heard, and sent to.
+//! It is taken back when it ends, or when nothing was carried of it for [`IDLE`]; a session, when its packets go another way, or all its flows
+//! are idle; all are when somebody wants to see every packet. What the programs have carried is looked at whenever the agent wakes, and while
+//! there is something each [`LOOK_EVERY`]: the shim learns when the peer was heard, and when it was first sent to after that.
 //!
 //! The programs leave to the agent what begins or ends something, what is longer than the way takes, and what is sent when nothing was
-//! heard for ten milliseconds: silence is noticed as it is without them.
+//! heard for ten milliseconds: silence is noticed as it is without them. No packet overtakes those of its flow that wait for the agent, as
+//! long as it reads all that waits now and then: it says when ([`FastPath::drained`]).
 
 use crate::stack::Stack;
 use segue_proto::contract::InterfaceId;
-use segue_proto::ilnp::{Direct, SessionKey};
+use segue_proto::ilnp::{Direct, Past, SessionKey};
 use segue_proto::shim::Count;
 use segue_proto::{Duration, Instant};
 use segue_wire::{Packet, Payload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv6Addr;
 
 /// The programs, or what stands for them in a test.
 pub trait Carrier {
-    /// From now on packets of a session are carried, of those flows that are named after this. `most` is the length of an IPv6 packet on
-    /// the wire.
+    /// From now on packets of a session are carried, of those flows that are named after this. `path_mtu` is the length of an IPv6 packet
+    /// on the wire.
     ///
     /// # Errors
     /// As the kernel has them: it is not carried then.
-    fn begin(&mut self, direct: &Direct, most: u32, leaves: Leaves) -> io::Result<()>;
+    fn begin(&mut self, direct: &Direct, path_mtu: u32, leaves: Leaves) -> io::Result<()>;
 
-    /// A flow of a session is carried.
+    /// A flow of a session is carried. A packet of it may be on its way to the agent at `now`.
     ///
     /// # Errors
     /// As the kernel has them: it is not carried then.
-    fn add(&mut self, session: SessionKey, flow: Flow) -> io::Result<()>;
+    fn add(&mut self, now: Instant, session: SessionKey, flow: Flow) -> io::Result<()>;
 
     /// A flow of a session is carried no more.
     fn forget(&mut self, session: SessionKey, flow: Flow);
 
-    /// A session is carried no more, and neither are these flows of it; says what was carried of it since it began.
-    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried;
-
-    /// How often a packet was not carried to its end, since another program of this machine took it or the kernel could not shorten it.
-    fn missed(&self) -> u64;
+    /// A session is carried no more, of which no flow is left; says what was carried of it since it began.
+    fn end(&mut self, direct: &Direct) -> Carried;
 
     /// What was carried of a session since [`begin`](Self::begin).
-    fn carried(&mut self, session: SessionKey) -> Carried;
+    fn carried(&self, session: SessionKey) -> Carried;
+
+    /// Packets that were carried of a flow since [`add`](Self::add).
+    fn packets(&self, flow: Flow) -> u64;
+
+    /// At this time nothing was left to be read of what this interface, or the device, has for the agent.
+    fn drained(&mut self, index: u32, at: Instant);
+
+    /// How many packets were not carried to their end: another program of this machine took them, or the kernel could not change them.
+    /// If they were many of late, nothing that arrives is carried any more.
+    fn lost(&self) -> u64;
+
+    /// Those that were lost until now are not of late.
+    fn forgive(&mut self);
 }
 
 /// Where packets leave.
@@ -69,47 +80,71 @@ pub struct Flow {
     pub peers_port: u16,
 }
 
-impl Flow {
-    /// That of an IPv6 packet of TCP or UDP to a peer, and whether it neither begins nor ends something.
+/// A packet of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Of which.
+    pub flow: Flow,
+    /// What it does to it.
+    pub step: Step,
+}
+
+/// What a packet does to its flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// It opens a connection.
+    Begins,
+    /// Neither.
+    GoesOn,
+    /// It closes a connection, in one direction or both.
+    Ends,
+}
+
+impl Seen {
+    /// An IPv6 packet of TCP or UDP to a peer.
     #[must_use]
-    pub fn of_sent(packet: &[u8]) -> Option<(Self, bool)> {
+    pub fn sent(packet: &[u8]) -> Option<Self> {
         let (header, transport) = packet.split_first_chunk::<40>()?;
         let peer = Ipv6Addr::from(*header.last_chunk::<16>()?);
-        let ([own_port, peers_port], goes_on) = look_at(header[6], transport)?;
-        let flow = Self {
+        let ([own_port, peers_port], step) = look_at(header[6], transport)?;
+        let flow = Flow {
             peer,
             protocol: header[6],
             own_port,
             peers_port,
         };
-        Some((flow, goes_on))
+        Some(Self { flow, step })
     }
 
     /// The same of one from a peer, as it goes up.
     #[must_use]
-    pub fn of_received(packet: &Packet) -> Option<(Self, bool)> {
+    pub fn received(packet: &Packet) -> Option<Self> {
         let Payload::Raw(raw) = &packet.payload else {
             return None;
         };
         if !packet.extensions.is_empty() {
             return None;
         }
-        let ([peers_port, own_port], goes_on) = look_at(raw.next_header, &raw.bytes)?;
-        let flow = Self {
+        let ([peers_port, own_port], step) = look_at(raw.next_header, &raw.bytes)?;
+        let flow = Flow {
             peer: packet.ip.source,
             protocol: raw.next_header,
             own_port,
             peers_port,
         };
-        Some((flow, goes_on))
+        Some(Self { flow, step })
     }
 }
 
-/// Source and destination, and whether a packet neither begins nor ends something.
-fn look_at(protocol: u8, transport: &[u8]) -> Option<([u16; 2], bool)> {
-    let goes_on = match protocol {
-        TCP => *transport.get(FLAGS_AT)? & (FIN | SYN | RST) == 0,
-        UDP => true,
+/// Source and destination, and what the packet does to its flow.
+fn look_at(protocol: u8, transport: &[u8]) -> Option<([u16; 2], Step)> {
+    let step = match protocol {
+        TCP => match *transport.get(FLAGS_AT)? {
+            flags if flags & (FIN | RST) != 0 => Step::Ends,
+            flags if flags & SYN != 0 => Step::Begins,
+            _ => Step::GoesOn,
+        },
+        UDP => Step::GoesOn,
         _ => return None,
     };
     let ([source, destination], _) = transport.first_chunk::<4>()?.as_chunks::<2>() else {
@@ -117,24 +152,55 @@ fn look_at(protocol: u8, transport: &[u8]) -> Option<([u16; 2], bool)> {
     };
     Some((
         [u16::from_be_bytes(*source), u16::from_be_bytes(*destination)],
-        goes_on,
+        step,
     ))
 }
 
-/// Packets and bytes that were carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What was carried of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
-    /// Packets from peers; a super-packet is one.
+    /// Packets from the peer; a super-packet is one.
     pub received: u64,
-    /// Their bytes on the wire.
+    /// Their bytes, of IPv6 packets on the wire.
     pub received_bytes: u64,
-    /// Packets to peers.
+    /// Packets to the peer.
     pub sent: u64,
-    /// Their bytes on the wire.
+    /// Their bytes, of IPv6 packets on the wire.
     pub sent_bytes: u64,
+    /// When the last came from the peer.
+    pub heard: Instant,
+    /// When the first went to the peer after that; before it, if none has.
+    pub first_sent: Instant,
 }
 
 impl Carried {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        received: 0,
+        received_bytes: 0,
+        sent: 0,
+        sent_bytes: 0,
+        heard: Instant::ZERO,
+        first_sent: Instant::ZERO,
+    };
+
+    /// What is new since that was `before`, by when it is known now.
+    fn since(&self, now: Instant, before: &Self) -> Past {
+        let sent = if self.first_sent > self.heard && self.first_sent == before.first_sent {
+            now
+        } else {
+            self.first_sent
+        };
+        Past {
+            heard: (self.received > before.received).then_some(self.heard),
+            sent: (self.sent > before.sent).then_some(sent),
+        }
+    }
+
+    const fn packets(&self) -> u64 {
+        self.received + self.sent
+    }
+
     fn add(&mut self, more: Self) {
         self.received += more.received;
         self.received_bytes += more.received_bytes;
@@ -147,11 +213,22 @@ impl Carried {
 #[derive(Debug)]
 struct Session {
     direct: Direct,
-    most: u32,
-    flows: BTreeSet<Flow>,
+    path_mtu: u32,
+    leaves: Leaves,
+    flows: BTreeMap<Flow, Used>,
     carried: Carried,
     /// When something was last carried of it.
     used: Instant,
+    /// Packets until the last sweep, and from one to the next: those it has lived to see.
+    swept: u64,
+    busy: Option<u64>,
+}
+
+/// Packets of a flow, and when there was a new one.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    packets: u64,
+    at: Instant,
 }
 
 /// What the programs know.
@@ -160,7 +237,13 @@ pub struct FastPath<C> {
     carrier: C,
     sessions: BTreeMap<SessionKey, Session>,
     flows: usize,
+    /// Connections that are closed, in one direction at least, and when: what still comes of them is not worth it.
+    closed: BTreeMap<Flow, Instant>,
     looked: Instant,
+    /// Whether something was carried when that was looked at.
+    busy: bool,
+    swept: Instant,
+    forgiven: Instant,
     /// Of sessions that are carried no more.
     before: Carried,
     begun: u64,
@@ -173,13 +256,12 @@ impl<C: Carrier> FastPath<C> {
             carrier,
             sessions: BTreeMap::new(),
             flows: 0,
+            closed: BTreeMap::new(),
             looked: Instant::ZERO,
-            before: Carried {
-                received: 0,
-                received_bytes: 0,
-                sent: 0,
-                sent_bytes: 0,
-            },
+            busy: false,
+            swept: Instant::ZERO,
+            forgiven: Instant::ZERO,
+            before: Carried::NONE,
             begun: 0,
         }
     }
@@ -189,66 +271,102 @@ impl<C: Carrier> FastPath<C> {
         &mut self.carrier
     }
 
-    /// A packet of a flow has passed the stack: those to come are carried, if they may be and it `goes_on`. `leaves` says where packets of an
+    /// A packet of a flow has passed the stack: those to come are carried, if they may be. `leaves` says where packets of an
     /// interface to an address leave, if that is known.
     pub fn offer(
         &mut self,
         now: Instant,
         stack: &Stack,
-        (flow, goes_on): (Flow, bool),
+        seen: Seen,
         leaves: impl Fn(InterfaceId, Ipv6Addr) -> Option<Leaves>,
     ) {
-        if !goes_on {
-            return self.forget(flow);
+        let flow = seen.flow;
+        match seen.step {
+            Step::Begins => {
+                self.closed.remove(&flow);
+                return self.forget(flow);
+            }
+            Step::Ends => {
+                if self.closed.len() < MOST_FLOWS {
+                    self.closed.insert(flow, now);
+                }
+                return self.forget(flow);
+            }
+            Step::GoesOn if self.closed.contains_key(&flow) => return,
+            Step::GoesOn => {}
         }
         let ports = (flow.protocol, flow.own_port, flow.peers_port);
-        let Some((direct, most)) = stack.direct(now, flow.peer, ports) else {
+        let Some((direct, path_mtu)) = stack.direct(now, flow.peer, ports) else {
             return;
         };
         let known = self.sessions.get(&direct.session);
-        if known.is_some_and(|s| s.flows.contains(&flow)) || self.flows >= MOST_FLOWS {
+        if known.is_some_and(|s| s.flows.contains_key(&flow)) || self.flows >= MOST_FLOWS {
             return;
         }
-        if known.is_none() && !self.begin(now, direct, most, leaves(direct.interface, direct.there)) {
+        let by = || leaves(direct.interface, direct.there);
+        if known.is_none() && !by().is_some_and(|by| self.begin(now, direct, path_mtu, by)) {
             return;
         }
         // what was another session's is not any more
         self.forget(flow);
         if let Some(session) = self.sessions.get_mut(&direct.session)
             && session.flows.len() < MOST_FLOWS_OF_ONE
-            && self.carrier.add(direct.session, flow).is_ok()
+            && self.carrier.add(now, direct.session, flow).is_ok()
         {
-            session.flows.insert(flow);
+            session.flows.insert(flow, Used { packets: 0, at: now });
             self.flows += 1;
         }
     }
 
-    fn begin(&mut self, now: Instant, direct: Direct, most: u32, leaves: Option<Leaves>) -> bool {
-        let Some(leaves) = leaves.filter(|_| self.sessions.len() < MOST_SESSIONS) else {
+    fn begin(&mut self, now: Instant, direct: Direct, path_mtu: u32, leaves: Leaves) -> bool {
+        if self.sessions.len() >= MOST_SESSIONS && !self.make_room() {
             return false;
-        };
-        if self.carrier.begin(&direct, most, leaves).is_err() {
+        }
+        if self.carrier.begin(&direct, path_mtu, leaves).is_err() {
             return false;
         }
         self.begun += 1;
         let session = Session {
             direct,
-            most,
-            flows: BTreeSet::new(),
-            carried: Carried::default(),
+            path_mtu,
+            leaves,
+            flows: BTreeMap::new(),
+            carried: Carried::NONE,
             used: now,
+            swept: 0,
+            busy: None,
         };
         self.sessions.insert(direct.session, session);
         true
     }
 
+    /// The session that has carried least, if that is little, is carried no more. What was carried of it since it was looked at is
+    /// not told: it is looked at whenever the agent wakes.
+    fn make_room(&mut self) -> bool {
+        let measured = self.sessions.iter().filter_map(|(key, s)| Some((s.busy?, *key)));
+        match measured.min() {
+            Some((busy, key)) if busy <= LITTLE => {
+                let _ = self.take_out(key);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// A flow begins or ends: it is not carried until it goes on.
     fn forget(&mut self, flow: Flow) {
         for (key, session) in &mut self.sessions {
-            if session.flows.remove(&flow) {
+            if session.flows.remove(&flow).is_some() {
                 self.flows -= 1;
                 self.carrier.forget(*key, flow);
             }
+        }
+    }
+
+    /// At this time nothing was left to be read of what this interface, or the device, has for the agent, by its number in the kernel.
+    pub fn drained(&mut self, index: u32, at: Instant) {
+        if !self.sessions.is_empty() {
+            self.carrier.drained(index, at);
         }
     }
 
@@ -260,21 +378,51 @@ impl<C: Carrier> FastPath<C> {
     }
 
     fn look_now(&mut self, now: Instant, stack: &mut Stack) {
-        self.looked = now;
-        let mut idle = Vec::new();
+        (self.looked, self.busy) = (now, false);
         for (key, session) in &mut self.sessions {
             let carried = self.carrier.carried(*key);
-            let heard = carried.received > session.carried.received;
-            let sent = carried.sent > session.carried.sent;
-            if heard || sent {
+            let past = carried.since(now, &session.carried);
+            if past != Past::NOTHING {
                 (session.carried, session.used) = (carried, now);
-                note(now, stack, session, (heard, sent));
-            } else if now.since(session.used) >= IDLE {
-                idle.push(*key);
+                stack.note_carried(now, &session.direct, past, core::iter::empty());
+                self.busy = true;
             }
         }
+        if now.since(self.swept) >= SWEEP_EVERY {
+            self.sweep(now, stack);
+        }
+    }
+
+    /// What is idle makes room for others; flows that are not are in use.
+    fn sweep(&mut self, now: Instant, stack: &mut Stack) {
+        self.swept = now;
+        for (key, session) in &mut self.sessions {
+            session.busy = Some(session.carried.packets() - session.swept);
+            session.swept = session.carried.packets();
+            let mut moved = Vec::new();
+            for (flow, used) in &mut session.flows {
+                let packets = self.carrier.packets(*flow);
+                if packets > used.packets {
+                    *used = Used { packets, at: now };
+                    moved.push((flow.protocol, flow.own_port, flow.peers_port));
+                }
+            }
+            stack.note_carried(now, &session.direct, Past::NOTHING, moved.into_iter());
+            let idle = session.flows.extract_if(.., |_, used| now.since(used.at) >= IDLE);
+            for (flow, _) in idle {
+                self.carrier.forget(*key, flow);
+                self.flows -= 1;
+            }
+        }
+        let idle = self.sessions.iter().filter(|(_, s)| s.flows.is_empty());
+        let idle: Vec<SessionKey> = idle.map(|(key, _)| *key).collect();
         for key in idle {
             self.end(now, stack, key);
+        }
+        self.closed.retain(|_, since| now.since(*since) < CLOSED);
+        if now.since(self.forgiven) >= FORGIVEN_EVERY {
+            self.forgiven = now;
+            self.carrier.forgive();
         }
     }
 
@@ -293,8 +441,27 @@ impl<C: Carrier> FastPath<C> {
 
     /// Those that go another way now, or have to be thought about.
     fn changed(&self, now: Instant, stack: &Stack) -> impl Iterator<Item = SessionKey> {
-        let changed = move |s: &&Session| stack.direct_of(now, s.direct.session) != Some((s.direct, s.most));
+        let changed =
+            move |s: &&Session| stack.direct_of(now, s.direct.session) != Some((s.direct, s.path_mtu));
         self.sessions.values().filter(changed).map(|s| s.direct.session)
+    }
+
+    /// Interfaces or routes have changed: takes back the sessions whose packets are to leave elsewhere.
+    pub fn check_ways(
+        &mut self,
+        now: Instant,
+        stack: &mut Stack,
+        mut leaves: impl FnMut(InterfaceId, Ipv6Addr) -> Option<Leaves>,
+    ) {
+        let mut changed = Vec::new();
+        for (key, session) in &self.sessions {
+            if leaves(session.direct.interface, session.direct.there) != Some(session.leaves) {
+                changed.push(*key);
+            }
+        }
+        for key in changed {
+            self.end(now, stack, key);
+        }
     }
 
     /// Takes everything back: the agent sees every packet again.
@@ -305,23 +472,32 @@ impl<C: Carrier> FastPath<C> {
     }
 
     fn end(&mut self, now: Instant, stack: &mut Stack, key: SessionKey) {
-        let Some(session) = self.sessions.remove(&key) else {
+        let Some((session, last)) = self.take_out(key) else {
             return;
         };
-        let last = self.carrier.end(&session.direct, &session.flows);
-        self.flows -= session.flows.len();
-        let heard = last.received > session.carried.received;
-        let sent = last.sent > session.carried.sent;
-        if heard || sent {
-            note(now, stack, &session, (heard, sent));
+        let past = last.since(now, &session.carried);
+        if past != Past::NOTHING {
+            stack.note_carried(now, &session.direct, past, core::iter::empty());
         }
+    }
+
+    /// A session as it was known, and what was carried of it.
+    fn take_out(&mut self, key: SessionKey) -> Option<(Session, Carried)> {
+        let session = self.sessions.remove(&key)?;
+        for flow in session.flows.keys() {
+            self.carrier.forget(key, *flow);
+        }
+        self.flows -= session.flows.len();
+        let last = self.carrier.end(&session.direct);
         self.before.add(last);
+        Some((session, last))
     }
 
     /// When [`look`](Self::look) must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        (!self.sessions.is_empty()).then(|| self.looked + LOOK_EVERY)
+        let every = if self.busy { LOOK_EVERY } else { SWEEP_EVERY };
+        (!self.sessions.is_empty()).then(|| self.looked + every)
     }
 
     /// By name.
@@ -339,16 +515,9 @@ impl<C: Carrier> FastPath<C> {
             ("received_bytes", all.received_bytes),
             ("sent", all.sent),
             ("sent_bytes", all.sent_bytes),
-            ("taken_by_others", self.carrier.missed()),
+            ("lost", self.carrier.lost()),
         ]
     }
-}
-
-/// What was carried of a session is part of it.
-fn note(now: Instant, stack: &mut Stack, session: &Session, what: (bool, bool)) {
-    let flows = session.flows.iter();
-    let flows = flows.map(|flow| (flow.protocol, flow.own_port, flow.peers_port));
-    stack.note_carried(now, &session.direct, what, flows);
 }
 
 const TCP: u8 = 6;
@@ -361,11 +530,19 @@ const RST: u8 = 4;
 
 /// Sessions that are carried at a time: each is looked at whenever the agent wakes.
 const MOST_SESSIONS: usize = 32;
+/// A session with no more packets than that from one sweep to the next makes room for another.
+const LITTLE: u64 = 100;
 /// Flows, of all and of one: as many as the programs have room for, and as the shim knows of a session.
 const MOST_FLOWS: usize = 4096;
 const MOST_FLOWS_OF_ONE: usize = 256;
-/// A session of which nothing is carried for so long makes room for others.
+/// A flow of which nothing is carried for so long makes room for others.
 const IDLE: Duration = Duration::from_secs(2);
-/// What was carried is looked at no more often, and no less.
+/// A connection is closed for so long, unless another begins between the same ports.
+const CLOSED: Duration = Duration::from_secs(60);
+/// What was carried is looked at no more often; and no less while there is something, so that what is sent and not answered is probed for
+/// in time: the shim does so after as long.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// Flows are looked at so often.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+const FORGIVEN_EVERY: Duration = Duration::from_secs(60);

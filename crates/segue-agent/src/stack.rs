@@ -21,7 +21,7 @@ use crate::strangers::Strangers;
 use bytes::Bytes;
 use segue_proto::address::AddressEvent;
 use segue_proto::contract::{LocalAddress, Transmit};
-use segue_proto::ilnp::{Direct, Ilnp, LocatorState, SessionKey};
+use segue_proto::ilnp::{Direct, Ilnp, LocatorState, Past, SessionKey};
 use segue_proto::mip6::MobileNode;
 use segue_proto::shim::{Count, Inbound, Shim, ShimEvent};
 use segue_proto::tcp::WindowClamp;
@@ -367,19 +367,19 @@ impl Stack {
         self.settled(now, self.ilnp()?.direct_of(now, session)?)
     }
 
-    /// Somebody has carried packets of a session, from the peer or to it, since he said so last: in some of these flows.
+    /// Somebody has carried packets of a session past this, since he said so last; these flows of it are in use.
     pub fn note_carried(
         &mut self,
         now: Instant,
         direct: &Direct,
-        (heard, sent): (bool, bool),
+        past: Past,
         flows: impl Iterator<Item = (u8, u16, u16)>,
     ) {
         if let Role::Ilnp(shim) = &mut self.role {
-            shim.note_carried(now, direct, (heard, sent), flows);
+            shim.note_carried(now, direct, past, flows);
         }
-        if let Some(carriages) = self.carriages.as_mut().filter(|_| heard) {
-            carriages.note_carried(now, (direct.here, direct.there));
+        if let (Some(carriages), Some(heard)) = (self.carriages.as_mut(), past.heard) {
+            carriages.note_carried(heard, (direct.here, direct.there));
         }
     }
 

@@ -107,7 +107,8 @@ impl Reachability {
     #[inline]
     pub fn on_heard(&mut self, now: Instant) {
         self.heard = Some(now);
-        self.unheard_since = None;
+        // what was carried past the shim is told afterwards
+        self.unheard_since = self.unheard_since.filter(|since| *since > now);
         let timeout = self.round_trip.timeout();
         if let Some(asked) = &mut self.asked
             && now > asked.first + timeout

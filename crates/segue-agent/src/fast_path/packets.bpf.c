@@ -60,28 +60,29 @@ struct pair {
 	struct address source, destination;
 };
 
-// Where packets of a session go, either way. fast_path.rs writes it.
+// Where packets of a session go, either way. kernel/fast_path.rs writes it.
 struct way {
-	struct pair up;      // identities, of a packet for applications
-	struct pair arrives; // addresses, of the same on the wire
-	struct pair leaves;  // addresses, of a packet to the peer
+	struct pair identities; // of a packet for applications
+	struct pair wire_in;    // addresses, of the same on the wire
+	struct pair wire_out;   // addresses, of a packet to the peer
 	__u8 option[LONG_OPTION]; // in packets to the peer, but for the next header
 	__u32 option_length;
 	__u32 interface;
 	__u32 device;
-	__u32 most; // bytes of an IPv6 packet on the wire
+	__u32 path_mtu; // bytes of an IPv6 packet on the wire
 	struct address next_hop; // on the link of the interface
 };
 
-// A session: what the agent reads is behind.
+// A session: what the agent reads is behind. Times are since the machine was started, in nanoseconds; bytes those of IPv6 packets.
 struct session {
 	struct way way;
-	__u64 heard; // when, by the time since the machine was started
+	__u64 heard;
+	__u64 first_sent; // since something was heard
 	__u64 received, received_bytes, sent, sent_bytes;
 };
 
 // What shows that a packet is of a session.
-struct place {
+struct wire_key {
 	struct pair addresses;
 	__u8 option[LONG_OPTION]; // but for the next header; zeros behind a short one
 };
@@ -92,12 +93,37 @@ struct flow {
 	__u16 local_port, remote_port;
 };
 
+// The packets of a flow that were left to the agent: others are not to overtake them.
+struct queue {
+	__u64 last, since; // the last of them, and the first behind which all went to the agent
+};
+
+// What is known of a flow. The agent writes it once, and reads how many packets were carried.
+struct flow_state {
+	__u64 carriage; // the number of its session
+	__u64 packets;
+	struct queue in, out;
+};
+
 // What `tap` has found out of the packet that `arrive` is going to see.
 struct decision {
-	struct way way;
+	__u64 carriage;
 	__u32 protocol; // 0: nothing
 	__u32 option_length;
 };
+
+// kernel/fast_path.rs writes and reads these byte by byte.
+#define AT(kind, field, where) _Static_assert(__builtin_offsetof(struct kind, field) == (where), #kind "." #field)
+AT(session, way.option, 96);
+AT(session, way.option_length, 112);
+AT(session, way.next_hop, 128);
+AT(session, heard, 144);
+AT(session, sent_bytes, 184);
+AT(wire_key, option, 32);
+AT(flow, protocol, 16);
+AT(flow, remote_port, 22);
+AT(flow_state, packets, 8);
+_Static_assert(sizeof(struct flow_state) == 48, "flow_state");
 
 #define MAP(name, kind, most, key_type, value_type)                                                                    \
 	struct {                                                                                                       \
@@ -107,29 +133,56 @@ struct decision {
 		value_type *value;                                                                                     \
 	} name SECTION(".maps")
 
+// Those that kernel/fast_path.rs fills. Sessions by their number.
 MAP(sessions, BPF_MAP_TYPE_HASH, 256, __u64, struct session);
-MAP(places, BPF_MAP_TYPE_HASH, 256, struct place, __u64);
-MAP(flows, BPF_MAP_TYPE_HASH, 4096, struct flow, __u64);
+MAP(wire_keys, BPF_MAP_TYPE_HASH, 256, struct wire_key, __u64);
+MAP(flows, BPF_MAP_TYPE_HASH, 4096, struct flow, struct flow_state);
+// By the number of an interface or of the device: when the agent had nothing more to read there.
+MAP(drained, BPF_MAP_TYPE_HASH, 64, __u32, __u64);
+// This host's identifier, in network order; and how many packets were lost here, or taken by another program, of late.
+enum { IDENTIFIER, LOST };
+MAP(host, BPF_MAP_TYPE_ARRAY, 2, __u32, __u64);
 MAP(decisions, BPF_MAP_TYPE_PERCPU_ARRAY, 1, __u32, struct decision);
-// This host's identifier, in network order; and how often `arrive` was not asked for what `tap` had left to it, or could not do it.
-MAP(own, BPF_MAP_TYPE_ARRAY, 2, __u32, __u64);
 
-// Nothing is carried that arrives, if that was so often.
-static const __u64 MOST_MISSED = 16;
+// Nothing is carried that arrives, if so many were lost.
+static const __u64 MOST_LOST = 16;
 
 // What is sent goes by the agent if nothing has been heard for so long: it may have to find out whether anything gets through.
-static const __u64 FRESH = 10 * 1000 * 1000;
+static const __s64 FRESH = 10 * 1000 * 1000;
+
+// A flow whose packets wait for the agent without a pause overtakes them once it has gone by it for so long.
+static const __s64 PATIENCE = 20 * 1000 * 1000;
 
 INLINE int are_equal(const struct address *one, const struct address *other) {
 	return one->words[0] == other->words[0] && one->words[1] == other->words[1];
+}
+
+// To the order of the network, or from it.
+INLINE __u16 network16(__u16 value) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return __builtin_bswap16(value);
+#else
+	return value;
+#endif
 }
 
 INLINE int is_transport(__u8 protocol) {
 	return protocol == TCP || protocol == UDP;
 }
 
-// The session of a flow whose transport's header begins at `at`, unless it begins or ends something. Ports are source and destination.
-INLINE __u64 *session_of(struct __sk_buff *skb, __u32 at, struct flow *flow, int arrives) {
+INLINE __u64 *host_value(__u32 which) {
+	return map_lookup(&host, &which);
+}
+
+INLINE void count_lost(void) {
+	__u64 *lost = host_value(LOST);
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+}
+
+// What is known of a flow whose transport's header begins at `at`, unless the packet begins or ends something. Ports are source and
+// destination.
+INLINE struct flow_state *flow_of(struct __sk_buff *skb, __u32 at, struct flow *flow, int arrives) {
 	__u16 ports[2];
 	if (load_bytes(skb, at, ports, sizeof ports))
 		return 0;
@@ -143,66 +196,87 @@ INLINE __u64 *session_of(struct __sk_buff *skb, __u32 at, struct flow *flow, int
 	return map_lookup(&flows, flow);
 }
 
-// Whether a frame that has arrived is carried here. If so, `arrive` is told how.
-INLINE int is_carried(struct __sk_buff *skb) {
-	__u8 header[IPV6 + 2];
-	struct place place = {};
-	struct flow flow = {};
-	__u32 first = 0, length;
-	__u64 *by_place, *by_flow;
-	struct session *session;
-	struct decision *decision;
+// The agent is given a packet of a flow.
+INLINE void leave_to_agent(struct queue *queue, __u64 now) {
+	if (!queue->since)
+		queue->since = now;
+	queue->last = now;
+}
 
-	if (skb->pkt_type != TO_THIS_HOST || load_bytes(skb, ETHERNET, header, sizeof header))
+// Whether none of a flow's packets waits for the agent where the next comes from. If one does, the next is the agent's too.
+INLINE int is_its_turn(struct queue *queue, __u32 interface, __u64 now) {
+	__u64 *empty = map_lookup(&drained, &interface);
+	if ((empty && *empty > queue->last) || (queue->since && (__s64)(now - queue->since) > PATIENCE)) {
+		queue->since = 0;
+		return 1;
+	}
+	leave_to_agent(queue, now);
+	return 0;
+}
+
+// Whether a frame that has arrived is carried here. If so, `arrive` is told how.
+INLINE int carries(struct __sk_buff *skb, struct decision *decision) {
+	__u8 header[IPV6 + 2];
+	struct wire_key key = {};
+	struct flow flow = {};
+	struct flow_state *state;
+	struct session *session;
+	__u64 *carriage, now;
+	__u32 length;
+
+	// a tag of a VLAN is not in the frame: another interface is to have it
+	if (skb->pkt_type != TO_THIS_HOST || skb->vlan_present || load_bytes(skb, ETHERNET, header, sizeof header))
 		return 0;
 	if (header[NEXT_HEADER_AT] != DESTINATION_OPTIONS || header[IPV6 + 1] > 1 || !is_transport(header[IPV6]))
 		return 0;
-	__builtin_memcpy(&place.addresses, header + SOURCE_AT, sizeof place.addresses);
+	__builtin_memcpy(&key.addresses, header + SOURCE_AT, sizeof key.addresses);
 	if (header[IPV6 + 1]) {
 		length = LONG_OPTION;
-		if (load_bytes(skb, ETHERNET + IPV6, place.option, LONG_OPTION))
+		if (load_bytes(skb, ETHERNET + IPV6, key.option, LONG_OPTION))
 			return 0;
 	} else {
 		length = SHORT_OPTION;
-		if (load_bytes(skb, ETHERNET + IPV6, place.option, SHORT_OPTION))
+		if (load_bytes(skb, ETHERNET + IPV6, key.option, SHORT_OPTION))
 			return 0;
 	}
-	place.option[0] = 0;
-	by_place = map_lookup(&places, &place);
-	if (!by_place)
+	key.option[0] = 0;
+	carriage = map_lookup(&wire_keys, &key);
+	if (!carriage)
 		return 0;
-	session = map_lookup(&sessions, by_place);
+	session = map_lookup(&sessions, carriage);
 	if (!session)
 		return 0;
-	flow.peer = session->way.up.source;
+	flow.peer = session->way.identities.source;
 	flow.protocol = header[IPV6];
-	by_flow = session_of(skb, ETHERNET + IPV6 + length, &flow, 1);
-	decision = map_lookup(&decisions, &first);
-	if (!by_flow || *by_flow != *by_place || !decision)
+	state = flow_of(skb, ETHERNET + IPV6 + length, &flow, 1);
+	now = boot_time();
+	if (!state || state->carriage != *carriage || !is_its_turn(&state->in, skb->ifindex, now))
 		return 0;
-	decision->way = session->way;
+	decision->carriage = *carriage;
 	decision->protocol = flow.protocol;
 	decision->option_length = length;
-	session->heard = boot_time();
+	session->heard = now;
+	__sync_fetch_and_add(&state->packets, 1);
 	__sync_fetch_and_add(&session->received, 1);
-	__sync_fetch_and_add(&session->received_bytes, skb->len);
+	__sync_fetch_and_add(&session->received_bytes, skb->len - ETHERNET);
 	return 1;
 }
 
 SECTION("socket")
 int tap(struct __sk_buff *skb) {
-	__u32 first = 0, second = 1;
-	__u64 identifier, *mine = map_lookup(&own, &first), *missed = map_lookup(&own, &second);
+	__u32 first = 0;
+	__u64 identifier, *mine = host_value(IDENTIFIER), *lost = host_value(LOST);
 	struct decision *decision = map_lookup(&decisions, &first);
 	__u16 type;
 	__u8 next_header, message;
-	if (!mine || !missed || !decision)
+	if (!mine || !lost || !decision)
 		return 0;
+	// another program has taken the last one
 	if (decision->protocol) {
 		decision->protocol = 0;
-		__sync_fetch_and_add(missed, 1);
+		count_lost();
 	}
-	if (load_bytes(skb, ETHERNET - 2, &type, sizeof type) || type != __builtin_bswap16(0x86dd))
+	if (load_bytes(skb, ETHERNET - 2, &type, sizeof type) || type != network16(0x86dd))
 		return 0;
 	if (load_bytes(skb, ETHERNET + IDENTIFIER_AT, &identifier, sizeof identifier) || identifier != *mine)
 		return 0;
@@ -211,10 +285,13 @@ int tap(struct __sk_buff *skb) {
 	if (next_header == ICMPV6 && !load_bytes(skb, ETHERNET + IPV6, &message, 1) && message >= FIRST_OF_DISCOVERY &&
 	    message <= LAST_OF_DISCOVERY)
 		return 0;
-	return *missed < MOST_MISSED && is_carried(skb) ? 0 : ALL;
+	return *lost < MOST_LOST && carries(skb, decision) ? 0 : ALL;
 }
 
 // Other addresses and another length for the packet whose IPv6 header is at `at`, and its transport's header at `transport`.
+//
+// Of a packet whose sum the hardware has taken (CHECKSUM_COMPLETE), replace_checksum subtracts the difference from that sum and
+// store_bytes adds it: it stays as it is. BPF_F_IPV6, which is for those who store without BPF_F_RECOMPUTE_CSUM, would spoil it.
 INLINE int readdress(struct __sk_buff *skb, __u32 at, __u32 transport, __u8 protocol, struct pair *old, struct pair *new,
 		     __u8 next_header, int grows_by) {
 	__u32 field = transport + (protocol == TCP ? TCP_CHECKSUM_AT : UDP_CHECKSUM_AT);
@@ -223,38 +300,56 @@ INLINE int readdress(struct __sk_buff *skb, __u32 at, __u32 transport, __u8 prot
 	__u16 length;
 	if (change < 0 || load_bytes(skb, at + PAYLOAD_LENGTH_AT, &length, sizeof length))
 		return 1;
-	length = __builtin_bswap16(__builtin_bswap16(length) + grows_by);
+	length = network16(network16(length) + grows_by);
 	return replace_checksum(skb, field, 0, change, BPF_F_PSEUDO_HDR | zero_is_none) ||
 	       store_bytes(skb, at + SOURCE_AT, new, sizeof *new, BPF_F_RECOMPUTE_CSUM) ||
 	       store_bytes(skb, at + PAYLOAD_LENGTH_AT, &length, sizeof length, BPF_F_RECOMPUTE_CSUM) ||
 	       store_bytes(skb, at + NEXT_HEADER_AT, &next_header, 1, BPF_F_RECOMPUTE_CSUM);
 }
 
+INLINE int lose(void) {
+	count_lost();
+	return DROP;
+}
+
 SECTION("classifier/arrive")
 int arrive(struct __sk_buff *skb) {
-	__u32 first = 0, second = 1, protocol;
+	__u32 first = 0, protocol;
 	__s32 length;
-	__u64 *missed = map_lookup(&own, &second);
 	struct pair addresses;
+	struct session *session;
 	struct decision *decision = map_lookup(&decisions, &first);
-	if (!missed || !decision || !decision->protocol)
+	if (!decision || !decision->protocol)
 		return NEXT;
 	protocol = decision->protocol;
 	decision->protocol = 0;
+	session = map_lookup(&sessions, &decision->carriage);
 	// it is the packet that `tap` has just seen: what receives packets on a processor is not interrupted by its like
-	if (load_bytes(skb, ETHERNET + SOURCE_AT, &addresses, sizeof addresses) ||
-	    !are_equal(&addresses.source, &decision->way.arrives.source) ||
-	    !are_equal(&addresses.destination, &decision->way.arrives.destination))
+	if (!session || load_bytes(skb, ETHERNET + SOURCE_AT, &addresses, sizeof addresses) ||
+	    !are_equal(&addresses.source, &session->way.wire_in.source) ||
+	    !are_equal(&addresses.destination, &session->way.wire_in.destination)) {
+		count_lost();
 		return NEXT;
-	length = decision->option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
-	// not with every kind of super-packet: if they come here, the agent is to have them
-	if (adjust_room(skb, -length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)) {
-		__sync_fetch_and_add(missed, 1);
-		return DROP;
 	}
-	if (readdress(skb, ETHERNET, ETHERNET + IPV6, protocol, &addresses, &decision->way.up, protocol, -length))
-		return DROP;
-	return redirect(decision->way.device, BPF_F_INGRESS);
+	length = decision->option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
+	// the first is not done with every kind of super-packet
+	if (adjust_room(skb, -length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET) ||
+	    readdress(skb, ETHERNET, ETHERNET + IPV6, protocol, &addresses, &session->way.identities, protocol, -length))
+		return lose();
+	return redirect(session->way.device, BPF_F_INGRESS);
+}
+
+// Of a super-packet, how long its segments are.
+INLINE __u32 longest_of(struct __sk_buff *skb, __u8 protocol) {
+	__u8 transport_length = 8;
+	if (!skb->gso_size)
+		return skb->len;
+	if (protocol == TCP) {
+		if (load_bytes(skb, IPV6 + TCP_LENGTH_AT, &transport_length, 1))
+			return skb->len;
+		transport_length = (transport_length >> 4) * 4;
+	}
+	return IPV6 + transport_length + skb->gso_size;
 }
 
 SECTION("classifier/leave")
@@ -262,11 +357,12 @@ int leave(struct __sk_buff *skb) {
 	__u8 header[IPV6];
 	struct flow flow = {};
 	struct pair identities;
+	struct flow_state *state;
 	struct session *session;
 	struct bpf_redir_neigh next_hop = {.nh_family = INET6};
-	__u64 *id;
-	__u32 length, longest;
-	__u8 protocol, transport_length;
+	__u32 length;
+	__u64 now;
+	__u8 protocol;
 
 	if (load_bytes(skb, 0, header, sizeof header))
 		return NEXT;
@@ -276,44 +372,42 @@ int leave(struct __sk_buff *skb) {
 	__builtin_memcpy(&identities, header + SOURCE_AT, sizeof identities);
 	flow.peer = identities.destination;
 	flow.protocol = protocol;
-	id = session_of(skb, IPV6, &flow, 0);
-	if (!id)
+	state = flow_of(skb, IPV6, &flow, 0);
+	if (!state)
 		return NEXT;
-	session = map_lookup(&sessions, id);
+	session = map_lookup(&sessions, &state->carriage);
 	// both: a flow that is taken back just now may be another's already
-	if (!session || !are_equal(&identities.source, &session->way.up.destination) ||
-	    !are_equal(&identities.destination, &session->way.up.source))
+	if (!session || !are_equal(&identities.source, &session->way.identities.destination) ||
+	    !are_equal(&identities.destination, &session->way.identities.source))
 		return NEXT;
-	if (boot_time() - session->heard > FRESH)
-		return NEXT;
+	now = boot_time();
 	length = session->way.option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
-	// of a super-packet, that of its segments
-	longest = skb->len;
-	if (skb->gso_size) {
-		transport_length = 8;
-		if (protocol == TCP) {
-			if (load_bytes(skb, IPV6 + TCP_LENGTH_AT, &transport_length, 1))
-				return NEXT;
-			transport_length = (transport_length >> 4) * 4;
-		}
-		longest = IPV6 + transport_length + skb->gso_size;
+	if ((__s64)(now - session->heard) > FRESH || longest_of(skb, protocol) + length > session->way.path_mtu ||
+	    skb->len + length > 0xffff) {
+		leave_to_agent(&state->out, now);
+		return NEXT;
 	}
-	if (longest + length > session->way.most || skb->len + length > 0xffff)
+	if (!is_its_turn(&state->out, session->way.device, now))
 		return NEXT;
 	// not with every kind of super-packet: then the agent cuts it up
-	if (adjust_room(skb, length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+	if (adjust_room(skb, length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)) {
+		leave_to_agent(&state->out, now);
 		return NEXT;
+	}
 	if (length == LONG_OPTION ? store_bytes(skb, IPV6, session->way.option, LONG_OPTION, 0)
 				  : store_bytes(skb, IPV6, session->way.option, SHORT_OPTION, 0))
-		return DROP;
+		return lose();
 	if (store_bytes(skb, IPV6, &protocol, 1, 0) ||
-	    readdress(skb, 0, IPV6 + length, protocol, &identities, &session->way.leaves, DESTINATION_OPTIONS, length))
-		return DROP;
+	    readdress(skb, 0, IPV6 + length, protocol, &identities, &session->way.wire_out, DESTINATION_OPTIONS, length))
+		return lose();
+	if ((__s64)(session->first_sent - session->heard) <= 0)
+		session->first_sent = now;
+	__sync_fetch_and_add(&state->packets, 1);
 	__sync_fetch_and_add(&session->sent, 1);
 	__sync_fetch_and_add(&session->sent_bytes, skb->len);
 	// the kernel takes a frame there, and puts the addresses in
 	if (grow_head(skb, ETHERNET, 0))
-		return DROP;
+		return lose();
 	__builtin_memcpy(next_hop.ipv6_nh, &session->way.next_hop, sizeof next_hop.ipv6_nh);
 	return redirect_to_neighbor(session->way.interface, &next_hop, sizeof next_hop, 0);
 }

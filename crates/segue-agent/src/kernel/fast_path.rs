@@ -7,10 +7,11 @@ use aya::programs::tc::{SchedClassifierLinkId, TcAttachOptions};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use segue_agent::fast_path::{Carried, Carrier, Flow, Leaves};
+use segue_proto::Instant;
 use segue_proto::ilnp::{Direct, SessionKey};
 use segue_wire::ilnp::{Nid, Nonce};
 use segue_wire::ipv6::ILNP_NONCE;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
@@ -18,13 +19,19 @@ use std::os::fd::AsFd;
 /// As `build.rs` has compiled them; nothing if it could not.
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/packets.bpf.o"));
 
-/// `struct way` and what the programs count, in bytes as they have them.
+/// `struct way` and what the programs write behind it, in bytes as they have them; the file has the same numbers.
 const WAY: usize = 144;
-const COUNTERS: usize = 40;
+const COUNTERS: usize = 48;
 const SESSION: usize = WAY + COUNTERS;
-/// `struct place` and `struct flow`.
-const PLACE: usize = 48;
+/// `struct wire_key`, `struct flow` and `struct flow_state`.
+const WIRE_KEY: usize = 48;
 const FLOW: usize = 24;
+const FLOW_STATE: usize = 48;
+/// In the map of what concerns the host: its identifier, and packets that were lost of late.
+const IDENTIFIER: u32 = 0;
+const LOST: u32 = 1;
+/// From so many on nothing that arrives is carried.
+const MOST_LOST: u64 = 16;
 
 /// Of the 256 sessions that there is room for, `fast_path.rs` has at most 32 carried.
 const MOST_ENDED: usize = 128;
@@ -33,11 +40,14 @@ const MOST_ENDED: usize = 128;
 pub(crate) struct Programs {
     programs: Ebpf,
     sessions: HashMap<MapData, u64, [u8; SESSION]>,
-    places: HashMap<MapData, [u8; PLACE], u64>,
-    flows: HashMap<MapData, [u8; FLOW], u64>,
-    own: Array<MapData, u64>,
+    wire_keys: HashMap<MapData, [u8; WIRE_KEY], u64>,
+    flows: HashMap<MapData, [u8; FLOW], [u8; FLOW_STATE]>,
+    drained: HashMap<MapData, u32, u64>,
+    host: Array<MapData, u64>,
+    /// Packets that were lost before those of late.
+    lost: u64,
     /// What the maps know sessions by that are carried: each time by another number.
-    numbers: BTreeMap<SessionKey, u64>,
+    carriages: BTreeMap<SessionKey, u64>,
     begun: u64,
     /// Sessions that are carried no more and still in the map: the room of one that is taken out is another's at once, and a processor may
     /// be reading it.
@@ -59,19 +69,29 @@ impl Programs {
         if PROGRAMS.is_empty() {
             bail!("built without clang");
         }
+        if is_for_real_time() {
+            bail!("the kernel is one for real time (PREEMPT_RT)");
+        }
         // they ask for none of the kernel's types, which take up memory
         let mut programs = EbpfLoader::new().btf(None).load(PROGRAMS)?;
         let mut map = |name: &str| programs.take_map(name).with_context(|| name.to_owned());
-        let mut own: Array<MapData, u64> = map("own")?.try_into()?;
-        let (sessions, places, flows) = (map("sessions")?, map("places")?, map("flows")?);
+        let mut host: Array<MapData, u64> = map("host")?.try_into()?;
+        let [sessions, wire_keys] = [map("sessions")?, map("wire_keys")?];
+        let [flows, drained] = [map("flows")?, map("drained")?];
         // in network order
-        own.set(0, u64::from_ne_bytes(Nid::of(identity).0.to_be_bytes()), 0)?;
+        host.set(
+            IDENTIFIER,
+            u64::from_ne_bytes(Nid::of(identity).0.to_be_bytes()),
+            0,
+        )?;
         let mut loaded = Self {
             sessions: sessions.try_into()?,
-            places: places.try_into()?,
+            wire_keys: wire_keys.try_into()?,
             flows: flows.try_into()?,
-            own,
-            numbers: BTreeMap::new(),
+            drained: drained.try_into()?,
+            host,
+            lost: 0,
+            carriages: BTreeMap::new(),
             begun: 0,
             ended: VecDeque::new(),
             programs,
@@ -118,9 +138,19 @@ impl Programs {
         Ok(program.try_into()?)
     }
 
+    /// The session of a flow, by its number, and packets that were carried.
+    fn state_of(&self, flow: Flow) -> Option<[u64; 2]> {
+        let state = self.flows.get(&flow_of(flow), 0).ok()?;
+        Some(words(&state))
+    }
+
+    fn lost_of_late(&self) -> u64 {
+        self.host.get(&LOST, 0).unwrap_or_default()
+    }
+
     /// A session is carried no more: the programs no longer find it.
-    fn take_out(&mut self, number: u64) {
-        self.ended.push_back(number);
+    fn take_out(&mut self, carriage: u64) {
+        self.ended.push_back(carriage);
         if self.ended.len() > MOST_ENDED
             && let Some(oldest) = self.ended.pop_front()
         {
@@ -135,7 +165,7 @@ impl Programs {
 }
 
 impl Carrier for Programs {
-    fn begin(&mut self, direct: &Direct, most: u32, leaves: Leaves) -> io::Result<()> {
+    fn begin(&mut self, direct: &Direct, path_mtu: u32, leaves: Leaves) -> io::Result<()> {
         let mut session = [0; SESSION];
         let (option, length) = option_of(direct.nonce);
         let addresses = [
@@ -144,7 +174,7 @@ impl Carrier for Programs {
             [direct.here, direct.there],
         ];
         let addresses = addresses.as_flattened().iter().flat_map(|a| a.octets());
-        let numbers = [length, leaves.index, self.device, most];
+        let numbers = [length, leaves.index, self.device, path_mtu];
         let numbers = numbers.into_iter().flat_map(u32::to_ne_bytes);
         let way = addresses
             .chain(option)
@@ -154,70 +184,104 @@ impl Carrier for Programs {
             *to = from;
         }
         self.begun += 1;
-        let number = self.begun;
+        let carriage = self.begun;
         self.sessions
-            .insert(number, session, 0)
+            .insert(carriage, session, 0)
             .map_err(io::Error::other)?;
-        self.places.insert(place_of(direct), number, 0).map_err(|error| {
-            self.take_out(number);
+        let done = self.wire_keys.insert(wire_key_of(direct), carriage, 0);
+        done.map_err(|error| {
+            self.take_out(carriage);
             io::Error::other(error)
         })?;
-        self.numbers.insert(direct.session, number);
+        self.carriages.insert(direct.session, carriage);
         Ok(())
     }
 
-    fn add(&mut self, session: SessionKey, flow: Flow) -> io::Result<()> {
-        let number = self.numbers.get(&session).ok_or(io::ErrorKind::NotFound)?;
-        let done = self.flows.insert(flow_of(flow), *number, 0);
+    fn add(&mut self, now: Instant, session: SessionKey, flow: Flow) -> io::Result<()> {
+        let carriage = self.carriages.get(&session).ok_or(io::ErrorKind::NotFound)?;
+        // its number, no packets, and for each direction the last and the first of those that wait for the agent
+        let now = now.as_nanos();
+        let mut state = [0; FLOW_STATE];
+        let values = [*carriage, 0, now, now, now, now];
+        for (to, from) in state
+            .iter_mut()
+            .zip(values.into_iter().flat_map(u64::to_ne_bytes))
+        {
+            *to = from;
+        }
+        let done = self.flows.insert(flow_of(flow), state, 0);
         done.map_err(io::Error::other)
     }
 
     fn forget(&mut self, session: SessionKey, flow: Flow) {
-        let flow = flow_of(flow);
         // it may be another session's by now
-        let owner = self.flows.get(&flow, 0).ok();
-        if owner.is_some() && owner.as_ref() == self.numbers.get(&session) {
-            let _ = self.flows.remove(&flow);
+        let owner = self.state_of(flow).map(|[owner, _]| owner);
+        if owner.is_some() && owner.as_ref() == self.carriages.get(&session) {
+            let _ = self.flows.remove(&flow_of(flow));
         }
     }
 
-    fn end(&mut self, direct: &Direct, flows: &BTreeSet<Flow>) -> Carried {
-        for flow in flows {
-            self.forget(direct.session, *flow);
-        }
-        let place = place_of(direct);
-        let owner = self.places.get(&place, 0).ok();
-        if owner.is_some() && owner.as_ref() == self.numbers.get(&direct.session) {
-            let _ = self.places.remove(&place);
+    fn end(&mut self, direct: &Direct) -> Carried {
+        let key = wire_key_of(direct);
+        let owner = self.wire_keys.get(&key, 0).ok();
+        if owner.is_some() && owner.as_ref() == self.carriages.get(&direct.session) {
+            let _ = self.wire_keys.remove(&key);
         }
         // what is under way in between is counted
         let carried = self.carried(direct.session);
-        if let Some(number) = self.numbers.remove(&direct.session) {
-            self.take_out(number);
+        if let Some(carriage) = self.carriages.remove(&direct.session) {
+            self.take_out(carriage);
         }
         carried
     }
 
-    fn missed(&self) -> u64 {
-        self.own.get(&1, 0).unwrap_or_default()
-    }
-
-    fn carried(&mut self, session: SessionKey) -> Carried {
-        let number = self.numbers.get(&session);
-        let Some(session) = number.and_then(|number| self.sessions.get(number, 0).ok()) else {
-            return Carried::default();
+    fn carried(&self, session: SessionKey) -> Carried {
+        let carriage = self.carriages.get(&session);
+        let Some(session) = carriage.and_then(|carriage| self.sessions.get(carriage, 0).ok()) else {
+            return Carried::NONE;
         };
-        // behind the time at which something was heard
-        let (counters, _) = session[WAY + 8..].as_chunks::<8>();
-        let mut counters = counters.iter().map(|bytes| u64::from_ne_bytes(*bytes));
-        let mut next = || counters.next().unwrap_or_default();
+        let [heard, first_sent, received, received_bytes, sent, sent_bytes] = words(&session[WAY..]);
         Carried {
-            received: next(),
-            received_bytes: next(),
-            sent: next(),
-            sent_bytes: next(),
+            received,
+            received_bytes,
+            sent,
+            sent_bytes,
+            heard: Instant::from_nanos(heard),
+            first_sent: Instant::from_nanos(first_sent),
         }
     }
+
+    fn packets(&self, flow: Flow) -> u64 {
+        self.state_of(flow).map_or(0, |[_, packets]| packets)
+    }
+
+    fn drained(&mut self, index: u32, at: Instant) {
+        // where that cannot be noted, packets go by the agent for a moment
+        let _ = self.drained.insert(index, at.as_nanos(), 0);
+    }
+
+    fn lost(&self) -> u64 {
+        self.lost + self.lost_of_late()
+    }
+
+    fn forgive(&mut self) {
+        let of_late = self.lost_of_late();
+        if (1..MOST_LOST).contains(&of_late) && self.host.set(LOST, 0, 0).is_ok() {
+            self.lost += of_late;
+        }
+    }
+}
+
+/// Whether interrupt handlers interrupt each other (`CONFIG_PREEMPT_RT`): the programs are not made for that.
+#[expect(clippy::disallowed_methods, reason = "the kernel says it in a file")]
+fn is_for_real_time() -> bool {
+    std::fs::read_to_string("/sys/kernel/realtime").is_ok_and(|is| is.trim() == "1")
+}
+
+/// The first eight-byte words of what a map has.
+fn words<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let (found, _) = bytes.as_chunks::<8>();
+    core::array::from_fn(|n| found.get(n).map_or(0, |word| u64::from_ne_bytes(*word)))
 }
 
 /// The destination options of a packet with a nonce alone, but for the next header (RFC 6744 section 2), and how long they are.
@@ -239,12 +303,12 @@ fn option_of(nonce: Nonce) -> ([u8; 16], u32) {
     }
 }
 
-fn place_of(direct: &Direct) -> [u8; PLACE] {
-    let mut place = [0; PLACE];
-    place[..16].copy_from_slice(&direct.there.octets());
-    place[16..32].copy_from_slice(&direct.here.octets());
-    place[32..].copy_from_slice(&option_of(direct.peers_nonce).0);
-    place
+fn wire_key_of(direct: &Direct) -> [u8; WIRE_KEY] {
+    let mut key = [0; WIRE_KEY];
+    key[..16].copy_from_slice(&direct.there.octets());
+    key[16..32].copy_from_slice(&direct.here.octets());
+    key[32..].copy_from_slice(&option_of(direct.peers_nonce).0);
+    key
 }
 
 fn flow_of(flow: Flow) -> [u8; FLOW] {

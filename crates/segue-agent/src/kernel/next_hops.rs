@@ -91,6 +91,20 @@ impl NextHops {
             .map(|route| route.next_hop)
     }
 
+    /// The next hop of packets to a destination, if the kernel knows one; it is asked if routes have changed.
+    pub fn next_hop_again(&mut self, interface: u32, destination: Ipv6Addr) -> Option<Ipv6Addr> {
+        if let Some(known) = self.next_hop(interface, destination) {
+            return Some(known);
+        }
+        let next_hop = self.ask(interface, destination)?;
+        if self.routes.len() < MOST_ROUTES {
+            let shown = Instant::ZERO;
+            self.routes
+                .insert((interface, destination), Route { next_hop, shown });
+        }
+        Some(next_hop)
+    }
+
     /// Whether an interface leads beyond its link: there is a route of it to the addresses that the world has (RFC 4291 section
     /// 2.4), and its router has been heard. The kernel is asked to look for one that has not.
     pub fn leads_on(&mut self, interface: u32) -> bool {

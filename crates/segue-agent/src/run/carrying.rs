@@ -2,7 +2,7 @@
 
 use super::Running;
 use crate::kernel::Programs;
-use segue_agent::fast_path::{FastPath, Flow};
+use segue_agent::fast_path::{FastPath, Seen};
 use segue_proto::Instant;
 use std::net::Ipv6Addr;
 use tracing::{info, warn};
@@ -42,10 +42,10 @@ impl Running {
         }
     }
 
-    /// A packet of a flow has passed, which goes on or not: more of it may be carried, unless somebody wants to see them.
-    pub(super) fn offer(&mut self, now: Instant, flow: (Flow, bool)) {
+    /// A packet of a flow has passed: more of it may be carried, unless somebody wants to see them.
+    pub(super) fn offer(&mut self, now: Instant, seen: Seen) {
         if let Some(fast_path) = self.fast_path.as_mut().filter(|_| self.traces.is_idle()) {
-            fast_path.offer(now, &self.stack, flow, |interface, to| {
+            fast_path.offer(now, &self.stack, seen, |interface, to| {
                 self.interfaces.leaves_by(interface, to)
             });
         }
@@ -69,10 +69,19 @@ impl Running {
         }
     }
 
-    /// Interfaces or addresses have changed.
-    pub(super) fn carry_nothing(&mut self, now: Instant) {
+    /// Nothing was left to be read of an interface or the device, by its number in the kernel, at this time.
+    pub(super) fn note_drained(&mut self, index: u32, at: Instant) {
         if let Some(fast_path) = &mut self.fast_path {
-            fast_path.end_all(now, &mut self.stack);
+            fast_path.drained(index, at);
+        }
+    }
+
+    /// Interfaces or routes have changed.
+    pub(super) fn check_ways_of_carried(&mut self, now: Instant) {
+        if let Some(fast_path) = &mut self.fast_path {
+            fast_path.check_ways(now, &mut self.stack, |interface, to| {
+                self.interfaces.leaves_again(interface, to)
+            });
         }
     }
 }

@@ -131,10 +131,22 @@ impl Interfaces {
         if_nametoindex(slot.name.as_str()).ok()
     }
 
+    /// The number in the kernel of the interface at a place, as it was when it was opened.
+    pub fn port_index(&self, number: usize) -> Option<u32> {
+        self.slots.get(number)?.port.as_ref().map(Port::index)
+    }
+
     /// Where packets to an address leave, if the way is known that the last one took.
     pub fn leaves_by(&self, interface: InterfaceId, destination: Ipv6Addr) -> Option<Leaves> {
-        let index = self.slots.get(usize::from(interface.0))?.port.as_ref()?.index();
+        let index = self.port_index(usize::from(interface.0))?;
         let next_hop = self.hops.next_hop(index, destination)?;
+        Some(Leaves { index, next_hop })
+    }
+
+    /// The same, if the kernel has to be asked.
+    pub fn leaves_again(&mut self, interface: InterfaceId, destination: Ipv6Addr) -> Option<Leaves> {
+        let index = self.port_index(usize::from(interface.0))?;
+        let next_hop = self.hops.next_hop_again(index, destination)?;
         Some(Leaves { index, next_hop })
     }
 

@@ -373,7 +373,7 @@ impl Running {
     fn take_network(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
         self.interfaces.take_changes(now)?;
-        self.carry_nothing(now);
+        self.check_ways_of_carried(now);
         self.attach_programs();
         let device = self.holdings.device();
         // as long as nothing has been heard of it, it is as it was set up

@@ -6,7 +6,7 @@ use super::Running;
 use super::capture::Place;
 use crate::kernel::{Routed, offload_of};
 use anyhow::Context as _;
-use segue_agent::fast_path::Flow;
+use segue_agent::fast_path::Seen;
 use segue_live::{Buffers, Offload, SuperTun};
 use segue_proto::InterfaceId;
 use segue_wire::raw::ChecksumState;
@@ -75,18 +75,19 @@ impl Running {
     /// What the kernel sends to the device.
     pub(super) fn take_from_kernel(&mut self) -> anyhow::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
+            let now = self.clock.now();
             let received = self.device.tun.receive(&mut self.buffers);
             let Some((offload, packet)) = received.context("TUN device")? else {
+                self.note_drained(self.holdings.device(), now);
                 return Ok(());
             };
             self.trace_bytes(Place::Device, true, &packet, offload);
-            let flow = self.fast_path.as_ref().and_then(|_| Flow::of_sent(&packet));
-            let now = self.clock.now();
+            let seen = self.fast_path.as_ref().and_then(|_| Seen::sent(&packet));
             self.stack
                 .handle_kernel(now, packet, state_of(offload), offload.segment_size);
             self.drain()?;
-            if let Some(flow) = flow {
-                self.offer(now, flow);
+            if let Some(seen) = seen {
+                self.offer(self.clock.now(), seen);
             }
         }
         Ok(())
@@ -95,15 +96,19 @@ impl Running {
     /// What is the agent's of what arrives at the interface at a place.
     pub(super) fn take_from_port(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 0..RECEIVES_PER_TURN {
+            let now = self.clock.now();
             let received = self.interfaces.receive(number, &mut self.buffers)?;
             let Some((offload, packet)) = received else {
+                if let Some(index) = self.interfaces.port_index(number) {
+                    self.note_drained(index, now);
+                }
                 return Ok(());
             };
             let (state, segment_size) = (state_of(offload), offload.segment_size);
             let interface = InterfaceId(number as u8);
             self.trace_bytes(Place::Interface(interface), false, &packet, offload);
             self.stack
-                .handle_wire(self.clock.now(), interface, packet, state, segment_size);
+                .handle_wire(now, interface, packet, state, segment_size);
             self.drain()?;
         }
         Ok(())
@@ -119,9 +124,9 @@ impl Running {
             self.trace(Place::Device, false, &packet);
             self.device.send(&packet).context("TUN device")?;
             if self.fast_path.is_some()
-                && let Some(flow) = Flow::of_received(&packet)
+                && let Some(seen) = Seen::received(&packet)
             {
-                self.offer(now, flow);
+                self.offer(self.clock.now(), seen);
             }
             give_back(&mut self.buffers, packet);
         }

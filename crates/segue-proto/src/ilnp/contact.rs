@@ -35,8 +35,11 @@ impl Contact {
 
     /// The peer was heard, and it was the peer.
     pub fn on_heard(&mut self, now: Instant) {
-        self.used = now;
-        self.unheard = 0;
+        self.used = self.used.max(now);
+        // what was carried past the machine is told afterwards
+        if self.unheard_since <= now {
+            self.unheard = 0;
+        }
         self.heard = self.heard.saturating_add(u32::from(self.contacted));
         self.packets_heard = self.packets_heard.saturating_add(1);
     }
@@ -48,7 +51,7 @@ impl Contact {
 
     /// A packet goes to it.
     pub fn on_sent(&mut self, now: Instant) {
-        self.used = now;
+        self.used = self.used.max(now);
         self.contacted = true;
         if self.unheard == 0 {
             self.unheard_since = now;

@@ -2,6 +2,7 @@
 
 use super::session_key::SessionKey;
 use crate::contract::InterfaceId;
+use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::Nonce;
 
@@ -23,4 +24,21 @@ pub struct Direct {
     pub nonce: Nonce,
     /// In packets from it.
     pub peers_nonce: Nonce,
+}
+
+/// When packets of a session were carried past the machine, if any were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// The last from the peer.
+    pub heard: Option<Instant>,
+    /// One to the peer: the first after that, or before it if there was none after.
+    pub sent: Option<Instant>,
+}
+
+impl Past {
+    /// None were.
+    pub const NOTHING: Self = Self {
+        heard: None,
+        sent: None,
+    };
 }

@@ -114,7 +114,7 @@ pub use config::{
 };
 pub use correspondent::Correspondent;
 pub use counters::Counters;
-pub use direct::Direct;
+pub use direct::{Direct, Past};
 pub use local::{Advertised, LocalLocator, LocatorState};
 pub use machine::Ilnp;
 pub use mode::Mode;

@@ -9,7 +9,7 @@ mod outbound;
 use super::config::{ChecksumRule, Config, Identifiers, NonceIn};
 use super::correspondent::Correspondent;
 use super::counters::Counters;
-use super::direct::Direct;
+use super::direct::{Direct, Past};
 use super::flow::Flow;
 use super::fragments::Fragments;
 use super::handover::Handover;
@@ -164,22 +164,27 @@ impl Ilnp {
         })
     }
 
-    /// Packets of a session were carried past the machine since the last call, to the peer or from it, in some of these flows.
+    /// Packets of a session were carried past the machine since the last call, and these flows of it are in use.
     pub fn note_carried(
         &mut self,
         now: Instant,
         direct: &Direct,
-        (heard, sent): (bool, bool),
+        past: Past,
         flows: impl Iterator<Item = (u8, u16, u16)>,
     ) {
         let Some(peer) = self.ilcc.by_key_mut(direct.session) else {
             return;
         };
-        if sent {
-            peer.was_sent_past(now, Locator::of(direct.there));
+        let there = Locator::of(direct.there);
+        let unanswered = past.sent.filter(|at| Some(*at) > past.heard);
+        if let Some(at) = past.sent.filter(|_| unanswered.is_none()) {
+            peer.was_sent_past(at, there);
         }
-        if heard {
-            peer.was_heard_at(now, Locator::of(direct.there));
+        if let Some(at) = past.heard {
+            peer.was_heard_at(at, there);
+        }
+        if let Some(at) = unanswered {
+            peer.was_sent_past(at, there);
         }
         let watched = peer.reachability().and_then(Reachability::poll_timeout);
         let flows = flows.map(|(protocol, own, other)| Flow::of_ports(protocol, own, other));
