@@ -160,7 +160,7 @@ test-rust:
 # Files of tests in parallel: those with real links wait most of their time. Then those that count milliseconds, alone.
 test-python:
 	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile -m "not alone" tests/python tests/interop tests/parity
-	$(BIN)/pytest -ra -m alone tests/interop
+	$(BIN)/pytest -ra -m alone --durations=25 tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

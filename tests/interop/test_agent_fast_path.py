@@ -186,8 +186,6 @@ def test_a_pause_goes_by_the_agent_and_idle_sessions_are_taken_back(machines: Wo
         assert min(fast["sent"], fast["received"]) > 150, fast
         assert ask(machines, 20, 0.05) == 20
         assert agent.status()["counters"]["packets"]["sent"] >= slow + 20
-        # what comes back is carried all the same
-        assert carried(agent)["received"] > fast["received"] + 10
         wait_until(lambda: not carried(agent).get("sessions_now"), "the session to be taken back")
         assert ask(machines, 5, 0) == 5
 

@@ -192,7 +192,7 @@ impl Carried {
             self.first_sent
         };
         Past {
-            heard: (self.received > before.received).then_some(self.heard),
+            heard: (self.received > before.received || self.heard > before.heard).then_some(self.heard),
             sent: (self.sent > before.sent).then_some(sent),
         }
     }
@@ -217,8 +217,6 @@ struct Session {
     leaves: Leaves,
     flows: BTreeMap<Flow, Used>,
     carried: Carried,
-    /// When something was last carried of it.
-    used: Instant,
     /// Packets until the last sweep, and from one to the next: those it has lived to see.
     swept: u64,
     busy: Option<u64>,
@@ -240,8 +238,8 @@ pub struct FastPath<C> {
     /// Connections that are closed, in one direction at least, and when: what still comes of them is not worth it.
     closed: BTreeMap<Flow, Instant>,
     looked: Instant,
-    /// Whether something was carried when that was looked at.
-    busy: bool,
+    /// When a look last found something.
+    found: Instant,
     swept: Instant,
     forgiven: Instant,
     /// Of sessions that are carried no more.
@@ -258,7 +256,7 @@ impl<C: Carrier> FastPath<C> {
             flows: 0,
             closed: BTreeMap::new(),
             looked: Instant::ZERO,
-            busy: false,
+            found: Instant::ZERO,
             swept: Instant::ZERO,
             forgiven: Instant::ZERO,
             before: Carried::NONE,
@@ -304,7 +302,7 @@ impl<C: Carrier> FastPath<C> {
             return;
         }
         let by = || leaves(direct.interface, direct.there);
-        if known.is_none() && !by().is_some_and(|by| self.begin(now, direct, path_mtu, by)) {
+        if known.is_none() && !by().is_some_and(|by| self.begin(direct, path_mtu, by)) {
             return;
         }
         // what was another session's is not any more
@@ -318,7 +316,7 @@ impl<C: Carrier> FastPath<C> {
         }
     }
 
-    fn begin(&mut self, now: Instant, direct: Direct, path_mtu: u32, leaves: Leaves) -> bool {
+    fn begin(&mut self, direct: Direct, path_mtu: u32, leaves: Leaves) -> bool {
         if self.sessions.len() >= MOST_SESSIONS && !self.make_room() {
             return false;
         }
@@ -332,7 +330,6 @@ impl<C: Carrier> FastPath<C> {
             leaves,
             flows: BTreeMap::new(),
             carried: Carried::NONE,
-            used: now,
             swept: 0,
             busy: None,
         };
@@ -378,14 +375,14 @@ impl<C: Carrier> FastPath<C> {
     }
 
     fn look_now(&mut self, now: Instant, stack: &mut Stack) {
-        (self.looked, self.busy) = (now, false);
+        self.looked = now;
         for (key, session) in &mut self.sessions {
             let carried = self.carrier.carried(*key);
             let past = carried.since(now, &session.carried);
             if past != Past::NOTHING {
-                (session.carried, session.used) = (carried, now);
+                session.carried = carried;
                 stack.note_carried(now, &session.direct, past, core::iter::empty());
-                self.busy = true;
+                self.found = now;
             }
         }
         if now.since(self.swept) >= SWEEP_EVERY {
@@ -496,7 +493,8 @@ impl<C: Carrier> FastPath<C> {
     /// When [`look`](Self::look) must be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let every = if self.busy { LOOK_EVERY } else { SWEEP_EVERY };
+        let idle = self.looked.since(self.found) >= SWEEP_EVERY;
+        let every = if idle { SWEEP_EVERY } else { LOOK_EVERY };
         (!self.sessions.is_empty()).then(|| self.looked + every)
     }
 

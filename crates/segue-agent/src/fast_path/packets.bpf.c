@@ -95,7 +95,7 @@ struct flow {
 
 // The packets of a flow that were left to the agent: others are not to overtake them.
 struct queue {
-	__u64 last, since; // the last of them, and the first behind which all went to the agent
+	__u64 last, since; // of the last, or 0; and of the first behind which all went to the agent
 };
 
 // What is known of a flow. The agent writes it once, and reads how many packets were carried.
@@ -180,8 +180,8 @@ INLINE void count_lost(void) {
 		__sync_fetch_and_add(lost, 1);
 }
 
-// What is known of a flow whose transport's header begins at `at`, unless the packet begins or ends something. Ports are source and
-// destination.
+// What is known of a flow whose transport's header begins at `at`, unless the packet begins or ends something: then the agent takes the
+// flow back. Ports are source and destination.
 INLINE struct flow_state *flow_of(struct __sk_buff *skb, __u32 at, struct flow *flow, int arrives) {
 	__u16 ports[2];
 	if (load_bytes(skb, at, ports, sizeof ports))
@@ -196,22 +196,27 @@ INLINE struct flow_state *flow_of(struct __sk_buff *skb, __u32 at, struct flow *
 	return map_lookup(&flows, flow);
 }
 
+// Whether a packet of a flow waits for the agent, as far as the agent has said.
+INLINE int waits(struct queue *queue, __u32 interface) {
+	__u64 *empty = map_lookup(&drained, &interface);
+	return queue->last && !(empty && *empty > queue->last);
+}
+
 // The agent is given a packet of a flow.
-INLINE void leave_to_agent(struct queue *queue, __u64 now) {
-	if (!queue->since)
+INLINE void leave_to_agent(struct queue *queue, __u32 interface, __u64 now) {
+	if (!waits(queue, interface))
 		queue->since = now;
 	queue->last = now;
 }
 
 // Whether none of a flow's packets waits for the agent where the next comes from. If one does, the next is the agent's too.
 INLINE int is_its_turn(struct queue *queue, __u32 interface, __u64 now) {
-	__u64 *empty = map_lookup(&drained, &interface);
-	if ((empty && *empty > queue->last) || (queue->since && (__s64)(now - queue->since) > PATIENCE)) {
-		queue->since = 0;
-		return 1;
+	if (waits(queue, interface) && (__s64)(now - queue->since) <= PATIENCE) {
+		queue->last = now;
+		return 0;
 	}
-	leave_to_agent(queue, now);
-	return 0;
+	queue->last = 0;
+	return 1;
 }
 
 // Whether a frame that has arrived is carried here. If so, `arrive` is told how.
@@ -384,14 +389,14 @@ int leave(struct __sk_buff *skb) {
 	length = session->way.option_length == LONG_OPTION ? LONG_OPTION : SHORT_OPTION;
 	if ((__s64)(now - session->heard) > FRESH || longest_of(skb, protocol) + length > session->way.path_mtu ||
 	    skb->len + length > 0xffff) {
-		leave_to_agent(&state->out, now);
+		leave_to_agent(&state->out, session->way.device, now);
 		return NEXT;
 	}
 	if (!is_its_turn(&state->out, session->way.device, now))
 		return NEXT;
 	// not with every kind of super-packet: then the agent cuts it up
 	if (adjust_room(skb, length, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)) {
-		leave_to_agent(&state->out, now);
+		leave_to_agent(&state->out, session->way.device, now);
 		return NEXT;
 	}
 	if (length == LONG_OPTION ? store_bytes(skb, IPV6, session->way.option, LONG_OPTION, 0)

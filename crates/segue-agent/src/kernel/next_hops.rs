@@ -84,14 +84,15 @@ impl NextHops {
         self.neighbors.get(&(interface, route.next_hop)).copied()
     }
 
-    /// The next hop of the last packet to a destination, if that is still the way.
+    /// The next hop of the last packet to a destination, if that is still the way and the neighbour is there.
     pub fn next_hop(&self, interface: u32, destination: Ipv6Addr) -> Option<Ipv6Addr> {
-        self.routes
-            .get(&(interface, destination))
-            .map(|route| route.next_hop)
+        let next_hop = self.routes.get(&(interface, destination))?.next_hop;
+        self.neighbors
+            .contains_key(&(interface, next_hop))
+            .then_some(next_hop)
     }
 
-    /// The next hop of packets to a destination, if the kernel knows one; it is asked if routes have changed.
+    /// The next hop of packets to a destination, if the kernel knows one; it is asked if routes have changed, or the neighbour is gone.
     pub fn next_hop_again(&mut self, interface: u32, destination: Ipv6Addr) -> Option<Ipv6Addr> {
         if let Some(known) = self.next_hop(interface, destination) {
             return Some(known);

@@ -308,8 +308,9 @@ fn what_was_carried_counts_as_heard_and_sent_and_what_is_idle_is_taken_back() {
     assert_eq!(fast_path.carrier_mut().sessions.len(), 1);
     assert_eq!(fast_path.poll_timeout(), Some(at(261)));
     fast_path.look(at(261), &mut world.hosts[0]);
-    assert_eq!(fast_path.poll_timeout(), Some(at(1261)));
+    assert_eq!(fast_path.poll_timeout(), Some(at(301)));
     fast_path.look(at(1261), &mut world.hosts[0]);
+    assert_eq!(fast_path.poll_timeout(), Some(at(2261)));
     assert_eq!(fast_path.carrier_mut().sessions.len(), 1);
     fast_path.look(at(2261), &mut world.hosts[0]);
     assert!(fast_path.carrier_mut().sessions.is_empty());
