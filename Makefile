@@ -28,7 +28,7 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
-.PHONY: help demo test mutants digests rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
+.PHONY: help demo test mutants digests counters rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
@@ -51,6 +51,9 @@ digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,900 seeds
 	SEGUE_TRANSCRIPTS=$$folder cargo test --profile checked --locked --package segue-conformance --test conformance --quiet && \
 	cargo run --profile checked --locked --package segue-conformance --bin digests -- \
 		tests/conformance/digests.txt --tests "$$folder" $(if $(UPDATE),--update)
+
+counters:  ## Make docs/counters.md anew: what `segue agent status` counts
+	$(PYTHON) scripts/counters.py
 
 rules:  ## Make docs/rules.md anew: which section of which RFC is followed in which file, and by which tests
 	$(PYTHON) scripts/rules.py

@@ -506,13 +506,17 @@ impl<C: Carrier> FastPath<C> {
             all.add(session.carried);
         }
         vec![
+            // Sessions that are carried.
             ("sessions_now", self.sessions.len() as u64),
+            // Their flows that are.
             ("flows_now", self.flows as u64),
+            // How often a session began to be carried.
             ("sessions_begun", self.begun),
             ("received", all.received),
             ("received_bytes", all.received_bytes),
             ("sent", all.sent),
             ("sent_bytes", all.sent_bytes),
+            // Packets that were not carried to their end: another program of this machine took them, or the kernel could not change them.
             ("lost", self.carrier.lost()),
         ]
     }

@@ -114,7 +114,9 @@ pub(crate) struct Carriages {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct CarriageCounters {
+    /// Packets sent in UDP.
     udp_sent: u64,
+    /// Packets received in UDP, of a session.
     udp_received: u64,
     /// Copies in UDP of packets that went with the option too.
     udp_copies: u64,

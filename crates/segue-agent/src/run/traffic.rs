@@ -45,7 +45,9 @@ impl Device {
     /// Packets that the device and the routes did not take, by what `status` calls that.
     pub const fn refused(&self) -> [(&'static str, u64); 2] {
         [
+            // Packets for applications that the kernel did not take from the device.
             ("refused_by_device", self.refused),
+            // Packets of a home agent or correspondent that the kernel's routes did not take.
             ("refused_by_routes", self.routed.refused()),
         ]
     }
