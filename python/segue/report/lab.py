@@ -70,6 +70,7 @@ def _emulation(lab: Mapping[str, Any]) -> Section:
         *([f"late, {name}", f"{late[key]:.2f} ms"] for name, key in _LATE.items()),
         *([["longest stall", f"{1e3 * late['longest_stall_s']:.2f} ms"]] if "longest_stall_s" in late else []),
         ["later than 1 ms", f"{100 * late['share_late']:.3f} %" + (", too many" if late["too_late"] else "")],
+        *([["steal time of the processors", _seconds(lab["steal_s"])]] if lab.get("steal_s") is not None else []),
         ["from kernels, malformed", f"{packets['from_kernels']}, {packets['malformed']}"],
         ["to kernels, refused", f"{packets['to_kernels']}, {packets['refused_by_kernels']}"],
         ["privileges", lab["privileges"]],

@@ -7,6 +7,7 @@ mod carrier;
 mod directory;
 mod emulator;
 mod host;
+mod machine;
 mod options;
 mod outcome;
 mod owner;
@@ -218,6 +219,8 @@ pub(super) struct Real {
     real_time_priority: bool,
     processors_kept_awake: usize,
     programs_nice: i32,
+    /// What the machine below had of this one's processors while packets were carried.
+    steal: Option<Duration>,
     privileges: Privileges,
 }
 
@@ -248,6 +251,7 @@ fn in_real_time(
     let records = outcome::host_records(&kernel_hosts, &hosts);
     let addresses: Vec<AtomicU32> = hosts.iter().map(|_| AtomicU32::new(0)).collect();
     let over = AtomicBool::new(false);
+    machine::settle(directory.path());
     let clock = Clock::new();
     let begin = clock.now() + LEAD;
     let end = Instant::ZERO + scenario.file().duration;
@@ -276,7 +280,9 @@ fn in_real_time(
         // without the privilege, the network is as exact as the machine is idle
         let real_time_priority = raise_priority().is_ok();
         let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses, &spill);
+        let steal_before = machine::steal();
         let carried = emulator.carry(end, &over, directory);
+        let steal = machine::steal();
         ordinary_priority();
         over.store(true, Ordering::Relaxed);
         let programs = programs
@@ -317,6 +323,9 @@ fn in_real_time(
             real_time_priority,
             processors_kept_awake: awake.len(),
             programs_nice,
+            steal: steal
+                .zip(steal_before)
+                .map(|(after, before)| after.saturating_sub(before)),
             privileges,
         }))
     })

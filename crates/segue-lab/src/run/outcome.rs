@@ -6,6 +6,7 @@ use super::host::Host;
 use segue_capture::analyze::{Input, Options, analyze_inputs};
 use segue_capture::record::HandoverRecord;
 use segue_lab::lateness::LatenessReport;
+use segue_proto::Duration;
 use segue_sim::assertion::{Assertion, Verdict};
 use segue_sim::junit::{self, Case};
 use segue_sim::output::{Metrics, RunOutput};
@@ -194,6 +195,7 @@ impl Outcome {
             "real_time_priority": self.real.real_time_priority,
             "processors_kept_awake": self.real.processors_kept_awake,
             "programs_nice": self.real.programs_nice,
+            "steal_s": self.real.steal.map(Duration::as_secs_f64),
             "offloads": "none: devices are TUN without IFF_VNET_HDR",
             "packets": {
                 "from_kernels": counters.from_kernels,
@@ -267,6 +269,13 @@ impl Outcome {
                 ""
             },
         )?;
+        if let Some(steal) = self.real.steal.filter(|steal| !steal.is_zero()) {
+            writeln!(
+                out,
+                "  the machine below this virtual one had {} ms of its processors meanwhile (steal time)",
+                steal.as_millis()
+            )?;
+        }
         if let Some((confirmed, all)) = self.confirmed() {
             writeln!(
                 out,
