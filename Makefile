@@ -28,6 +28,10 @@ export PIP_QUIET := 1
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 PYTHON_SOURCES := python tests benches scripts
 
+# Of all packages at once, with whose features `maturin` builds the extension as well (crates/segue-python/Cargo.toml): what is
+# compiled for one is there for the other.
+CARGO_TEST := cargo test --workspace --profile checked --locked
+
 .PHONY: help demo test mutants digests counters rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
@@ -155,15 +159,15 @@ check-features:
 			--no-default-features --features "$$features" -- -D warnings || exit 1; \
 	done
 
-# The glue crate has no tests of its own: as an extension module it links only inside an interpreter, and the Python
-# tests are its tests.
 test-rust:
-	cargo test --workspace --exclude segue-python --profile checked --locked
+	$(CARGO_TEST)
 
-# Files of tests in parallel: those with real links wait most of their time. Then those that count milliseconds, alone.
+# Files of tests in parallel: those with real links wait most of their time. Then those that drive real hosts, beside each other
+# and not beside computing; then those that count milliseconds, alone.
 test-python:
-	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile -m "not alone" tests/python tests/interop tests/parity
-	$(BIN)/pytest -ra -m alone --durations=25 tests/interop
+	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile --durations=15 -m "not alone and not waits" tests/python tests/interop tests/parity
+	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile --durations=10 -m waits tests/interop
+	$(BIN)/pytest -ra --durations=25 -m alone tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.
@@ -189,9 +193,10 @@ $(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
 	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(TARGET)/release/segue-lab $(TARGET)/release/segue-agent $(BIN)
 	touch $@
 
+# The tools are those that the Rust tests have.
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
-	cargo build --profile checked --locked --package segue-live --package segue-location --package segue-lab --package segue-agent
+	$(CARGO_TEST) --no-run
 	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(TARGET)/checked/segue-lab $(TARGET)/checked/segue-agent $(BIN)
 	touch $@

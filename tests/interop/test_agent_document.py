@@ -13,7 +13,7 @@ import name_server
 import pytest
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 TEXT = (build.ROOT / "docs" / "agent.md").read_text()
 WALKS = [
     "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))

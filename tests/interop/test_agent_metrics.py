@@ -17,7 +17,7 @@ import pytest
 from agents import World, identity, wait_until
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 # Connects within a namespace, and prints what comes.
 CLIENT = """
 import http.client, sys

@@ -23,7 +23,7 @@ from lab import Namespace
 from name_server import ADDRESS, SECRET, ZONE, NameServer, dig
 
 REASON = agents.missing() or secure_shell.missing() or name_server.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 PLAIN, LONG = f"plain.{ZONE}", f"long.{ZONE}"
 
 

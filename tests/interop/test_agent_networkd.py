@@ -17,7 +17,7 @@ NETWORKD = Path("/lib/systemd/systemd-networkd")
 REASON = agents.missing()
 if REASON is None and not NETWORKD.exists():
     REASON = f"{NETWORKD} is missing, so the agent is not tested beside it (Debian package systemd)"
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 # In a mount namespace of its own: its files, and a /sys that says that nobody waits for udev.
 SCRIPT = f"""
 set -e

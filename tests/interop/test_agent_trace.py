@@ -18,7 +18,7 @@ import tshark
 from agents import World, identity, iperf, iperf_server, said_by
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 SEGUE = Path(sysconfig.get_path("scripts")) / "segue"
 
 

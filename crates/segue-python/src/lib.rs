@@ -12,6 +12,7 @@
 
 mod adaptation;
 mod analysis;
+mod arrow_table;
 mod engine;
 mod errors;
 mod outputs;

@@ -1,10 +1,10 @@
 //! What Python sees of a run.
 
+use crate::arrow_table::ArrowTable;
 use crate::engine;
 use crate::outputs::Recorded;
 use crate::tables::Tables;
 use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 use segue_sim::RunOutput;
 use segue_sim::assertion::{Assertion, Verdict};
 use segue_sim::junit;
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// A table over the Arrow PyCapsule interface; `None` if it is not in memory.
-    fn table(&self, name: &str) -> Option<PyTable> {
+    fn table(&self, name: &str) -> Option<ArrowTable> {
         self.recorded.tables_in_memory.as_ref()?.table(name)
     }
 }

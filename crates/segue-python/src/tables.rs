@@ -1,10 +1,10 @@
 //! A run's trace as Arrow record batches. Columns of numbers are moved, not copied; texts are string views whose
 //! distinct values are stored once.
 
+use crate::arrow_table::ArrowTable;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Float64Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, LargeListArray, PrimitiveArray, RecordBatch};
-use pyo3_arrow::PyTable;
 use segue_sim::Trace;
 use segue_sim::output::{CellReach, PacketTable, PositionTable, SignallingTable, WindowTable};
 use std::collections::BTreeMap;
@@ -50,11 +50,10 @@ impl Tables {
     }
 
     /// The table of that name.
-    pub(crate) fn table(&self, name: &str) -> Option<PyTable> {
+    pub(crate) fn table(&self, name: &str) -> Option<ArrowTable> {
         let index = Self::NAMES.iter().position(|&n| n == name)?;
         let batches: Vec<RecordBatch> = self.pieces.0.iter().map(|piece| piece[index].clone()).collect();
-        let schema = batches.first()?.schema();
-        PyTable::try_new(batches, schema).ok()
+        ArrowTable::new(batches)
     }
 }
 
