@@ -81,6 +81,13 @@ class Job:
         conditions: Sequence[str] | None = None,
     ) -> Job:
         """`trace` records tables in memory, unless there is a folder for them as Parquet files."""
+    @property
+    def traces(self) -> bool:
+        """Whether tables are recorded."""
+    def identity(self) -> bytes:
+        """Digest of what the result follows from: scenario, overrides, named files, seed, conditions, `traces`."""
+    def tracing_into(self, folder: str | PathLike[str]) -> Job:
+        """The same with tables in this folder, as Parquet files."""
 
 def check(
     text: str, file: str, overrides: Sequence[tuple[str, str]], conditions: Sequence[str] | None = None
@@ -102,5 +109,9 @@ def run_many(
     jobs: Sequence[Job],
     threads: int,
     progress: Callable[[int, int], object] | None = None,
-) -> list[Run]:
-    """Run jobs in threads, without the interpreter lock; results are in the order of the jobs."""
+    keep: Callable[[int, Run], object] | None = None,
+) -> list[object]:
+    """Run jobs in threads, without the interpreter lock; results are in the order of the jobs.
+
+    They are runs, or what `keep` gives for each job's number and run, called in the calling thread as runs end.
+    """

@@ -8,7 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from segue.recorded import Measured
-from segue.running import Progress, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, job
 from segue.stats import median_interval
 
 if TYPE_CHECKING:
@@ -98,12 +99,12 @@ def run_grids(
     scenario: Scenario,
     seeds: Sequence[int],
     *,
-    threads: int | None = None,
+    runner: Runner | None = None,
     progress: Progress | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Run several grids in one go and return a frame for each, by its name."""
     jobs = [grid.jobs(scenario, seeds) for grid in grids]
-    runs = run_jobs([one for some in jobs for one in some], threads=threads, progress=progress)
+    runs = (runner or Runner()).runs([one for some in jobs for one in some], progress=progress)
     frames = {}
     start = 0
     for grid, some in zip(grids, jobs, strict=True):

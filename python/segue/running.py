@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from segue import _native
 from segue.metrics import Metrics
@@ -20,9 +20,13 @@ from segue.scenarios import Scenario, load
 if TYPE_CHECKING:
     import polars as pl
 
+    from segue.store import StoredResult
+
 NS_PER_S = 1e9
 
 _PARTS = ("soft", "since_s", "t_d_s", "t_c_s", "t_r_s", "t_n_s", "first_data_s", "t_a_s", "threshold_bps")
+
+Kept = TypeVar("Kept")
 
 Progress = Callable[[int, int], object]
 """Called with (runs done, runs in all), from the calling thread."""
@@ -52,7 +56,7 @@ class Run:
 
     def __init__(
         self,
-        native: _native.Run,
+        native: _native.Run | StoredResult,
         *,
         trace_folder: Path | None = None,
         pcap_folder: Path | None = None,
@@ -296,7 +300,26 @@ def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progres
         threads: As many as this process may use, if left out.
         progress: Told how far it has come.
     """
-    return [Run(native) for native in _native.run_many(list(jobs), threads or available_threads(), progress)]
+    return keep_of_jobs(jobs, lambda run: run, threads=threads, progress=progress)
+
+
+def keep_of_jobs(
+    jobs: Iterable[_native.Job],
+    keep: Callable[[Run], Kept],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Kept]:
+    """What is kept of each of many runs, in the order of the jobs: where frames are large, and what is needed is not.
+
+    Args:
+        jobs: From `job`.
+        keep: Called in this thread with each run as it ends, which is then let go; what it raises ends the runs.
+        threads: As many as this process may use, if left out.
+        progress: Told how far it has come.
+    """
+    kept = _native.run_many(list(jobs), threads or available_threads(), progress, lambda _, native: keep(Run(native)))
+    return cast("list[Kept]", kept)
 
 
 def job(

@@ -5,6 +5,7 @@ import pytest
 
 from segue.grid import Axis, Grid, run_grids, summarise
 from segue.papers.sigma import experiment as ex
+from segue.runner import Runner
 from segue.scenarios import load
 
 SPEED = Axis("mobile.speed", "speed_mps", [2.5, 5], "m/s")
@@ -50,9 +51,9 @@ def test_summary_of_nothing_is_empty_with_its_columns() -> None:
 def test_results_do_not_depend_on_the_number_of_threads(threads: int) -> None:
     grid = Grid("g", [SPEED], {"duration": "20 s"})
     scenario = load("sigma")
-    frame = run_grids([grid], scenario, [1, 2], threads=threads)["g"]
+    frame = run_grids([grid], scenario, [1, 2], runner=Runner(threads=threads))["g"]
     assert frame.select("speed_mps", "seed").rows() == [(2.5, 1), (2.5, 2), (5.0, 1), (5.0, 2)]
-    one = run_grids([grid], scenario, [1, 2], threads=2)["g"]
+    one = run_grids([grid], scenario, [1, 2], runner=Runner(threads=2))["g"]
     assert frame.equals(one)
     assert frame["event_log_hash"].n_unique() == 4
 

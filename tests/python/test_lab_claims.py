@@ -22,6 +22,7 @@ from segue.papers.lab import Part, Plan, Point, Samples
 from segue.papers.sigma import lab as sigma
 from segue.papers.vertical import lab as vertical
 from segue.report.html import claims_section
+from segue.runner import Runner
 from segue.scenarios import load
 from synthetic import metrics
 
@@ -43,7 +44,7 @@ def live(*, late: bool = False, lost: int = 0) -> LabRun:
 def found(*runs: LabRun) -> InLab:
     combination = planned("a", POINT.scenario, POINT.settings, 7)
     part = Part(("S1",), (POINT,), judge)
-    simulated = lab._simulate(Plan([part], {}, 1), {"a": 7}, None)
+    simulated = lab._simulate(Plan([part], {}, 1), {"a": 7}, Runner())
     return lab._judged(part, {"a": Result(combination, runs)}, simulated)["S1"]
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ import pytest
 
 import segue
 from segue import _native
-from segue.running import job, run_jobs
+from segue.running import job, keep_of_jobs, run_jobs
 from segue.scenarios import load
 
 SHORT = {"duration": "20 s"}
@@ -118,6 +119,34 @@ def test_what_progress_raises_ends_the_runs() -> None:
     started = time.monotonic()
     with pytest.raises(LookupError, match="enough"):
         run_jobs(jobs, threads=2, progress=stop)
+    assert time.monotonic() - started < 10
+
+
+def test_what_is_kept_is_in_the_order_of_jobs_and_runs_are_let_go() -> None:
+    seen: list[weakref.ref[segue.Run]] = []
+    still_there: list[int] = []
+
+    def seed_of(run: segue.Run) -> int:
+        still_there.append(sum(one() is not None for one in seen))
+        seen.append(weakref.ref(run))
+        return run.metrics.seed
+
+    # the first takes longest
+    lasts = ["40 s", *["1 s"] * 7]
+    jobs = [job(load("sigma"), {"duration": last}, seed=seed) for seed, last in enumerate(lasts)]
+    assert keep_of_jobs(jobs, seed_of, threads=2) == list(range(8))
+    assert still_there == [0] * 8
+
+
+def test_what_keeping_raises_ends_the_runs() -> None:
+    def stop(_run: segue.Run) -> None:
+        raise LookupError("of no use")
+
+    jobs = [job(load("sigma"), {"duration": "2000 s"}, seed=seed) for seed in range(50)]
+    jobs.insert(0, job(load("sigma"), {"duration": "1 s"}))
+    started = time.monotonic()
+    with pytest.raises(LookupError, match="of no use"):
+        keep_of_jobs(jobs, stop, threads=2)
     assert time.monotonic() - started < 10
 
 

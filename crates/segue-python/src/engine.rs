@@ -5,6 +5,8 @@ use crate::outputs::{Outputs, Wanted};
 use crate::result::Run;
 use segue_sim::assertion::Assertion;
 use segue_sim::{RunError, RunOptions, Scenario};
+use sha2::{Digest as _, Sha256};
+use std::fmt::{self, Write as _};
 use std::sync::atomic::AtomicBool;
 
 /// Parses and validates a scenario.
@@ -18,6 +20,37 @@ pub(crate) fn conditions(scenario: &Scenario, given: &[String]) -> Result<Vec<As
     Ok(scenario.file().assert.iter().cloned().chain(given).collect())
 }
 
+/// What a run follows from but the program itself: all of the scenario, which its text has but for the files that were read and its
+/// `Debug` form but for secrets.
+pub(crate) fn identity(
+    scenario: &Scenario,
+    seed: Option<u64>,
+    traces: bool,
+    conditions: &[String],
+) -> [u8; 32] {
+    let mut digest = Digesting(Sha256::new());
+    let parts = (
+        scenario.to_toml(),
+        scenario.file(),
+        scenario.warnings(),
+        seed.unwrap_or(scenario.file().seed),
+        traces,
+        conditions,
+    );
+    write!(digest, "{parts:?}").expect("a digest takes everything");
+    digest.0.finalize().into()
+}
+
+/// A digest that one can write to.
+struct Digesting(Sha256);
+
+impl fmt::Write for Digesting {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
 /// Runs a scenario; `None` if `cancel` was set meanwhile, and then no file is left behind.
 pub(crate) fn run(
     scenario: &Scenario,
@@ -28,7 +61,7 @@ pub(crate) fn run(
 ) -> Result<Option<Run>, JobError> {
     let options = RunOptions {
         seed,
-        trace: wanted.trace || wanted.trace_folder.is_some(),
+        trace: wanted.traces(),
         pcap: wanted.pcap_folder.is_some(),
     };
     let mut outputs = Outputs::new(wanted);

@@ -26,6 +26,13 @@ pub(crate) struct Wanted {
     pub pcap_folder: Option<PathBuf>,
 }
 
+impl Wanted {
+    /// Whether tables are recorded, wherever.
+    pub const fn traces(&self) -> bool {
+        self.trace || self.trace_folder.is_some()
+    }
+}
+
 /// The sink of a run. Its files have their names once [`Outputs::finish`] has given them those.
 pub(crate) struct Outputs {
     pcap_folder: Option<PathBuf>,

@@ -5,10 +5,10 @@ use crate::errors::JobError;
 use crate::outputs::Wanted;
 use crate::result::Run;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use segue_sim::Scenario;
 use segue_sim::assertion::Assertion;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -56,27 +56,52 @@ impl Job {
             conditions: conditions.unwrap_or_default(),
         }
     }
+
+    /// What its results follow from, as a digest (SHA-256): the scenario with its overrides and the files that it names, the seed,
+    /// the conditions, and whether tables are recorded; not where.
+    fn identity(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        let scenario = py.detach(|| engine::parse(&self.text, &self.file, &self.overrides))?;
+        let digest = engine::identity(&scenario, self.seed, self.wanted.traces(), &self.conditions);
+        Ok(PyBytes::new(py, &digest).unbind())
+    }
+
+    /// Whether tables are recorded.
+    #[getter]
+    const fn traces(&self) -> bool {
+        self.wanted.traces()
+    }
+
+    /// The same with tables in this folder, as Parquet files.
+    fn tracing_into(&self, folder: PathBuf) -> Self {
+        let mut job = self.clone();
+        job.wanted.trace = false;
+        job.wanted.trace_folder = Some(folder);
+        job
+    }
 }
 
 /// Runs one scenario.
 #[pyfunction]
-pub(crate) fn run(py: Python<'_>, job: Job) -> PyResult<Run> {
-    let mut runs = run_many(py, vec![job], 1, None)?;
+pub(crate) fn run(py: Python<'_>, job: Job) -> PyResult<Py<PyAny>> {
+    let mut runs = run_many(py, vec![job], 1, None, None)?;
     Ok(runs.remove(0))
 }
 
-/// Runs jobs on `threads` threads; results are in the order of the jobs, whatever the number of threads.
+/// Runs jobs on `threads` threads; results are in the order of the jobs, whatever the number of threads: runs, or what
+/// `keep(index, run)` gives, after which the run is not held any longer.
 ///
-/// Every scenario is checked before the first run begins. `progress(done, total)` is called from the calling thread;
-/// what it raises ends the runs and is raised here, as is Ctrl-C.
+/// Every scenario is checked before the first run begins. `keep(index, run)` and `progress(done, total)` are called from the calling
+/// thread, as runs end; what they raise ends the runs and is raised here, as is Ctrl-C. Runs that nobody has taken yet are as many
+/// as there are threads.
 #[pyfunction]
-#[pyo3(signature = (jobs, threads, progress=None))]
+#[pyo3(signature = (jobs, threads, progress=None, keep=None))]
 pub(crate) fn run_many(
     py: Python<'_>,
     jobs: Vec<Job>,
     threads: usize,
     progress: Option<Bound<'_, PyAny>>,
-) -> PyResult<Vec<Run>> {
+    keep: Option<Bound<'_, PyAny>>,
+) -> PyResult<Vec<Py<PyAny>>> {
     let scenarios = py.detach(|| {
         jobs.iter()
             .map(|job| {
@@ -86,35 +111,59 @@ pub(crate) fn run_many(
             })
             .collect::<Result<Vec<_>, JobError>>()
     })?;
-    let progress = progress.map(Bound::unbind);
     let total = scenarios.len();
-    let report = |done: usize| -> PyResult<()> {
+    let observer = Observer {
+        progress: progress.map(Bound::unbind),
+        keep: keep.map(Bound::unbind),
+        total,
+    };
+    py.detach(|| in_threads(&scenarios, threads.clamp(1, total.max(1)), &observer))
+}
+
+/// What Python wants to be told, and given.
+struct Observer {
+    progress: Option<Py<PyAny>>,
+    keep: Option<Py<PyAny>>,
+    total: usize,
+}
+
+impl Observer {
+    /// Says how many are done; an error if that is the end.
+    fn report(&self, done: usize) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
-            if let Some(progress) = &progress {
-                progress.call1(py, (done, total))?;
+            if let Some(progress) = &self.progress {
+                progress.call1(py, (done, self.total))?;
             }
             Ok(())
         })
-    };
-    py.detach(|| in_threads(&scenarios, threads.clamp(1, total.max(1)), report))
+    }
+
+    /// What is kept of the run of a job.
+    fn kept(&self, index: usize, run: Run) -> PyResult<Py<PyAny>> {
+        Python::attach(|py| {
+            let run = Py::new(py, run)?.into_any();
+            match &self.keep {
+                Some(keep) => keep.call1(py, (index, run)),
+                None => Ok(run),
+            }
+        })
+    }
 }
 
-/// Runs every scenario, reporting how many are done now and then; an error of `report` ends the runs.
+/// Runs every scenario; an error of the observer, or of a run, ends them all.
 fn in_threads(
     scenarios: &[(Scenario, Vec<Assertion>, &Job)],
     threads: usize,
-    report: impl Fn(usize) -> PyResult<()>,
-) -> PyResult<Vec<Run>> {
+    observer: &Observer,
+) -> PyResult<Vec<Py<PyAny>>> {
     let cancel = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<Option<Result<Run, JobError>>>> =
-        scenarios.iter().map(|_| Mutex::new(None)).collect();
-    let (finished, done) = mpsc::channel::<()>();
-    let outcome = std::thread::scope(|scope| {
+    let (finished, done) = mpsc::sync_channel::<Finished>(threads);
+    let kept = std::thread::scope(|scope| {
         for _ in 0..threads {
             let finished = finished.clone();
-            let (cancel, next, slots) = (&cancel, &next, &slots);
+            let (cancel, next) = (&cancel, &next);
             scope.spawn(move || {
                 while !cancel.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -129,47 +178,54 @@ fn in_threads(
                     if result.is_err() {
                         cancel.store(true, Ordering::Relaxed);
                     }
-                    *slots[index]
-                        .lock()
-                        .expect("no run panics while it stores its result") = Some(result);
-                    // The receiver is gone only if the runs were cancelled.
-                    let _ = finished.send(());
+                    // the receiver is gone only if the runs were cancelled
+                    if finished.send((index, result)).is_err() {
+                        break;
+                    }
                 }
             });
         }
         drop(finished);
-        let outcome = wait(&done, &report);
-        if outcome.is_err() {
+        let kept = take(done, scenarios.len(), observer);
+        if kept.is_err() {
             cancel.store(true, Ordering::Relaxed);
         }
-        outcome
+        kept
     });
-    outcome?;
-    let mut runs = Vec::with_capacity(slots.len());
-    for slot in slots {
-        match slot
-            .into_inner()
-            .expect("no run panics while it stores its result")
-        {
-            Some(result) => runs.push(result?),
-            // Cancelled by the error of a later job, which comes next.
-            None => continue,
-        }
-    }
-    Ok(runs)
+    // without an error, there is a result of each job
+    Ok(kept?.into_iter().flatten().collect())
 }
 
-/// Waits until every worker has gone.
-fn wait(done: &Receiver<()>, report: &impl Fn(usize) -> PyResult<()>) -> PyResult<()> {
+/// A job's number, and what became of it.
+type Finished = (usize, Result<Run, JobError>);
+
+/// Takes what the workers finish, until every one of them has gone. Of several jobs that fail, the first one's error is given.
+fn take(done: Receiver<Finished>, total: usize, observer: &Observer) -> PyResult<Vec<Option<Py<PyAny>>>> {
+    let mut kept: Vec<Option<Py<PyAny>>> = (0..total).map(|_| None).collect();
+    let mut failed: Option<(usize, JobError)> = None;
     let mut count = 0;
-    report(count)?;
+    observer.report(count)?;
     loop {
         match done.recv_timeout(SIGNAL_CHECK) {
-            Ok(()) => count += 1,
+            Ok((index, Ok(run))) => {
+                count += 1;
+                // of no use beside an error
+                if failed.is_none() {
+                    kept[index] = Some(observer.kept(index, run)?);
+                }
+            }
+            Ok((index, Err(error))) => {
+                if failed.as_ref().is_none_or(|(first, _)| index < *first) {
+                    failed = Some((index, error));
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return report(count),
+            Err(RecvTimeoutError::Disconnected) => break,
         }
-        count += done.try_iter().count();
-        report(count)?;
+        observer.report(count)?;
+    }
+    match failed {
+        Some((_, error)) => Err(error.into()),
+        None => Ok(kept),
     }
 }

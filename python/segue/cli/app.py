@@ -130,11 +130,15 @@ def analyze(
     "--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds per point.  [default: the paper's, or 5]"
 )
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
-def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None) -> None:
-    """Reproduce a paper: its figures, and its claims with what became of them."""
+@click.option("--fresh", is_flag=True, help="Make all runs anew, also those that this program has made before.")
+def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None, fresh: bool) -> None:
+    """Reproduce a paper: its figures, and its claims with what became of them.
+
+    Results of runs are kept in the user's cache, or in the folder that SEGUE_STORE names (none if it is empty).
+    """
     from segue.cli.commands import reproduce_paper
 
-    reproduce_paper(paper, out, quick=quick, seeds=seeds, threads=threads)
+    reproduce_paper(paper, out, quick=quick, seeds=seeds, threads=threads, fresh=fresh)
 
 
 @app.command(name="sctp", add_help_option=False,

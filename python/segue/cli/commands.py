@@ -20,6 +20,7 @@ MOST_NAMED = 4
 
 if TYPE_CHECKING:
     from segue.papers.common import Reproduction
+    from segue.store import Counts, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +99,46 @@ def run_scenario(
     return not all(verdict.holds for verdict in result.verdicts)
 
 
-def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, threads: int | None) -> None:
+def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, threads: int | None, fresh: bool) -> None:
     """`segue reproduce`; `paper` is one of `segue.cli.app.PAPERS`."""
     check_directory(out)
     with Bars() as bars:
         bars.spin(f"preparing {paper}")
         from importlib import import_module
 
+        from segue.runner import Runner
+
+        runner = Runner(threads=threads, store=_store(), fresh=fresh)
         reproduce = import_module(f"segue.papers.{paper}.reproduce").reproduce
-        done: Reproduction = reproduce(out, quick=quick, seeds=seeds, threads=threads, stage=bars.show)
+        done: Reproduction = reproduce(out, quick=quick, seeds=seeds, runner=runner, stage=bars.show)
     from segue.cli.tables import print_claims
 
     print_claims(done.claims, quick=quick)
-    click.echo(f"{done.runs} simulations; report: {done.report}")
+    click.echo(f"{_told(runner.counts)}; report: {done.report}")
+
+
+def _store() -> Store | None:
+    """The store of results, if there is to be one and can be: it saves time, and nothing depends on it."""
+    from segue.store import LIMIT_BYTES, Store, default_folder
+
+    folder = default_folder()
+    try:
+        return Store(folder, limit_bytes=LIMIT_BYTES) if folder is not None else None
+    except OSError as error:
+        click.echo(f"segue: no results are kept: {error}", err=True)
+        return None
+
+
+def _told(counts: Counts) -> str:
+    asked = counts.made + counts.found + counts.same
+    if not counts.found and not counts.same:
+        return f"{asked} simulations"
+    ways = [f"{counts.made} made"]
+    if counts.found:
+        ways.append(f"{counts.found} found, made before by this program (--fresh makes them anew)")
+    if counts.same:
+        ways.append(f"{counts.same} the same as another")
+    return f"{asked} simulations: {', '.join(ways)}"
 
 
 def list_scenarios() -> None:

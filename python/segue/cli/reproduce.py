@@ -37,6 +37,7 @@ def reproduce(paper: str, out: Path, quick: bool, repeat: int | None, wanted: st
     said with the reason. Beside that stands what `segue reproduce PAPER` finds.
     """
     from segue.papers.lab import expected_minutes, only, run
+    from segue.runner import Runner
 
     program = find_program("segue-lab")
     check_directory(out)
@@ -51,14 +52,15 @@ def reproduce(paper: str, out: Path, quick: bool, repeat: int | None, wanted: st
         f"segue lab: {count} runs of {len(plan.points)} points in real time: about {minutes:.0f} min; then {then}",
         err=True,
     )
+    runner = Runner(threads=threads)
     with every_end_is_ctrl_c():
-        findings = run(plan, program, out, threads=threads, tell=_Progress(count))
+        findings = run(plan, program, out, runner=runner, tell=_Progress(count))
     if claims:
         return _say_alone(paper, findings, claims, out, quick=quick)
     with Bars() as bars:
         bars.spin(f"preparing {paper}")
         reproduce_paper = import_module(f"segue.papers.{paper}.reproduce").reproduce
-        done: Reproduction = reproduce_paper(out, quick=quick, threads=threads, stage=bars.show, beside=findings.beside)
+        done: Reproduction = reproduce_paper(out, quick=quick, runner=runner, stage=bars.show, beside=findings.beside)
     from segue.cli.tables import print_claims
 
     print_claims(done.claims, quick=quick)

@@ -18,7 +18,8 @@ from segue.compare.runs import Told, run_all
 from segue.lab.record import Record
 from segue.papers.claims import NOT_RUN, Claim, InLab
 from segue.recorded import Measured, Recorded
-from segue.running import Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import Run, job
 from segue.scenarios import Scenario
 
 CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -180,14 +181,14 @@ def expected_minutes(plan: Plan) -> float:
     return expected_s(combinations_of(plan), plan.repeat) / 60
 
 
-def run(plan: Plan, program: str, out: Path, *, threads: int | None = None, tell: Told = lambda *_: None) -> Findings:
+def run(plan: Plan, program: str, out: Path, *, runner: Runner, tell: Told = lambda *_: None) -> Findings:
     """Run everything in the lab, then in the simulator, and judge both.
 
     Args:
         plan: What is run.
         program: Path of `segue-lab`.
         out: Documents of runs are kept in its folder `RUNS`, from where a reproduction that was stopped goes on.
-        threads: For the simulator.
+        runner: Of the simulator.
         tell: Told of each run of the lab before it begins.
 
     Raises:
@@ -198,7 +199,7 @@ def run(plan: Plan, program: str, out: Path, *, threads: int | None = None, tell
     """
     results = run_all(program, combinations_of(plan), repeat=plan.repeat, tell=tell, directory=out / RUNS)
     in_lab = {one.combination.scheme: one for one in results}
-    simulated = _simulate(plan, {name: one.combination.seed for name, one in in_lab.items()}, threads)
+    simulated = _simulate(plan, {name: one.combination.seed for name, one in in_lab.items()}, runner)
     found = dict.fromkeys(plan.not_run, InLab("", NOT_RUN))
     found = {claim: replace(one, note=plan.not_run[claim]) for claim, one in found.items()}
     claims: list[Claim] = []
@@ -222,7 +223,7 @@ def missing_congestion_control(wanted: Sequence[str]) -> str:
     return f"this kernel has no {' and no '.join(missing)} (tcp_available_congestion_control: {' '.join(there)})"
 
 
-def _simulate(plan: Plan, seeds: Mapping[str, int], threads: int | None) -> dict[str, list[Sample]]:
+def _simulate(plan: Plan, seeds: Mapping[str, int], runner: Runner) -> dict[str, list[Sample]]:
     """The same files with the same seeds."""
     labels = [
         (point, seeds[point.name] + number)
@@ -232,7 +233,7 @@ def _simulate(plan: Plan, seeds: Mapping[str, int], threads: int | None) -> dict
     ]
     jobs = [job(point.scenario, point.settings, seed=seed, trace=point.traced) for point, seed in labels]
     samples: dict[str, list[Sample]] = {}
-    for (point, seed), one in zip(labels, run_jobs(jobs, threads=threads), strict=True):
+    for (point, seed), one in zip(labels, runner.runs(jobs), strict=True):
         samples.setdefault(point.name, []).append(Sample(seed, one))
     return samples
 

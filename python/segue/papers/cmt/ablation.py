@@ -14,6 +14,7 @@ from segue.papers.claims import Claim
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.experiment import Point, run_points
 from segue.papers.cmt.model import Scheme
+from segue.runner import Runner
 from segue.running import Progress
 from segue.stats import MedianInterval, median_interval
 
@@ -138,12 +139,10 @@ class Effect:
     appears: bool
 
 
-def run(
-    seeds: Sequence[int], *, threads: int | None = None, progress: Progress | None = None
-) -> tuple[pl.DataFrame, list[Effect]]:
+def run(seeds: Sequence[int], *, runner: Runner, progress: Progress | None = None) -> tuple[pl.DataFrame, list[Effect]]:
     """Run all; a row per run, and what came of each mechanism."""
     points = [point for mechanism in MECHANISMS for point in mechanism.points()]
-    runs = run_points(points, seeds, threads=threads, progress=progress)
+    runs = run_points(points, seeds, runner=runner, progress=progress)
     return runs, [_effect(mechanism, runs) for mechanism in MECHANISMS]
 
 

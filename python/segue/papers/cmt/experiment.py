@@ -15,7 +15,8 @@ from typing import Any
 import polars as pl
 
 from segue.papers.cmt.model import Handover, Scheme, payload_share, transfer_time
-from segue.running import Progress, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, job
 from segue.scenarios import load
 
 SCENARIO = "papers/cmt"
@@ -247,14 +248,14 @@ def run_points(
     points: Sequence[Point],
     seeds: Sequence[int],
     *,
-    threads: int | None = None,
+    runner: Runner,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """A row per run, see `row`; points in order, seeds within a point."""
     scenario = load(SCENARIO)
     labels = [(point, seed) for point in points for seed in seeds]
     jobs = [job(scenario, point.settings(seed), seed=seed) for point, seed in labels]
-    runs = run_jobs(jobs, threads=threads, progress=progress)
+    runs = runner.runs(jobs, progress=progress)
     rows = [row(point, seed, one.metrics_json) for (point, seed), one in zip(labels, runs, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -12,6 +12,7 @@ from segue.papers.cmt import buffers
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.experiment import Point, run_points
 from segue.papers.cmt.model import Scheme
+from segue.runner import Runner
 from segue.running import Progress
 from segue.stats import MedianInterval, median_interval
 
@@ -101,7 +102,7 @@ def remedies() -> dict[str, dict[str, str]]:
     return {AS_PUBLISHED: {}} | {name: set_ for group in GROUPS.values() for name, set_ in group.items()}
 
 
-def run(plan: ex.Plan, *, threads: int | None = None, progress: Progress | None = None) -> Beyond:
+def run(plan: ex.Plan, *, runner: Runner, progress: Progress | None = None) -> Beyond:
     """Run all."""
     curves, limits = [], []
     for name, overrides in remedies().items():
@@ -125,9 +126,9 @@ def run(plan: ex.Plan, *, threads: int | None = None, progress: Progress | None 
         if progress is not None:
             progress(done + now, total)
 
-    drawn = run_points(list(dict.fromkeys(curves)), few, threads=threads, progress=step)
+    drawn = run_points(list(dict.fromkeys(curves)), few, runner=runner, progress=step)
     done = drawn.height
-    rest = run_points(list(dict.fromkeys([*limits, *others])), plan.seeds, threads=threads, progress=step)
+    rest = run_points(list(dict.fromkeys([*limits, *others])), plan.seeds, runner=runner, progress=step)
     mine = rest.filter(pl.col("scheme") != str(Scheme.CMT))
     tables = {
         name: buffers.enough(drawn.filter(pl.col("variant") == name), mine.filter(pl.col("seed").is_in(few)))

@@ -11,7 +11,8 @@ from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import INTERVALS, Reproduction, Stage, silent, write_all
 from segue.report.html import Section, table_section, text_section
-from segue.running import job, run_jobs
+from segue.runner import Runner
+from segue.running import job
 from segue.scenarios import load
 
 STEP_S = 0.05
@@ -23,7 +24,7 @@ def reproduce(
     *,
     quick: bool = False,
     seeds: int | None = None,
-    threads: int | None = None,
+    runner: Runner | None = None,
     stage: Stage | None = None,
 ) -> Reproduction:
     """Run everything and write it into `out`: see `segue.papers.common.write_all`.
@@ -32,22 +33,23 @@ def reproduce(
         out: Directory; made if missing.
         quick: Two seeds per point and fewer points, for a first look.
         seeds: Seeds per point.
-        threads: Threads for the runs.
+        runner: Makes the runs; one without a store, if left out.
         stage: Told what is going on.
     """
     tell = stage or silent
+    runner = runner or Runner()
     plan = ex.Plan.of(quick=quick, seeds=seeds)
-    received = received_by_scheme(plan.seeds[0], threads=threads)
+    received = received_by_scheme(plan.seeds[0], runner=runner)
     runs = ex.run_points(
-        plan.points(), plan.seeds, threads=threads, progress=lambda done, total: tell("simulating", done, total)
+        plan.points(), plan.seeds, runner=runner, progress=lambda done, total: tell("simulating", done, total)
     )
     tables = {queue: smallest_buffers(runs, plan, queue) for queue in ex.QUEUES}
     without, effects = ablation.run(
         range(1, ablation.SEEDS_TIMES * len(plan.seeds) + 1),
-        threads=threads,
+        runner=runner,
         progress=lambda done, total: tell("switching off", done, total),
     )
-    beyond = remedies.run(plan, threads=threads, progress=lambda done, total: tell("beyond the paper", done, total))
+    beyond = remedies.run(plan, runner=runner, progress=lambda done, total: tell("beyond the paper", done, total))
     judged = [*claims.evaluate(runs, tables[ex.QUEUE], plan), ablation.c6(effects), remedies.c7(beyond)]
     count = len(ex.SCHEMES) + runs.height + without.height + beyond.runs.height
     report = write_all(
@@ -73,11 +75,11 @@ def reproduce(
     return Reproduction(judged, report, count)
 
 
-def received_by_scheme(seed: int, *, threads: int | None = None) -> pl.DataFrame:
+def received_by_scheme(seed: int, *, runner: Runner) -> pl.DataFrame:
     """Figure 5's curves: `scheme`, `time_s`, `segments` (different ones received by then)."""
     scenario = load(ex.SCENARIO)
     points = ex.figure_5()
-    runs = run_jobs([job(scenario, p.settings(seed), seed=seed, trace=True) for p in points], threads=threads)
+    runs = runner.runs([job(scenario, p.settings(seed), seed=seed, trace=True) for p in points])
     curves = []
     for point, one in zip(points, runs, strict=True):
         data = one.packets.filter(pl.col("kind") == "DATA")

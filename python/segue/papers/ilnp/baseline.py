@@ -12,7 +12,8 @@ from segue.figures.groups import Layout, bars
 from segue.grid import summarise
 from segue.metrics import Metrics
 from segue.papers.claims import Claim
-from segue.running import Progress, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, job
 from segue.scenarios import load
 
 SCENARIO = "papers/sigma"
@@ -30,9 +31,7 @@ DURATION = "200 s"
 QUICK_DURATION = "60 s"
 
 
-def run(
-    seeds: Sequence[int], *, quick: bool, threads: int | None = None, progress: Progress | None = None
-) -> pl.DataFrame:
+def run(seeds: Sequence[int], *, quick: bool, runner: Runner, progress: Progress | None = None) -> pl.DataFrame:
     """A row per run: `scheme`, `point`, `seed`, `handovers`, `interruption_s`, `loss_rate`, `throughput_bps`.
 
     `interruption_s` is the median over the run's handovers of the longest time without new data around each.
@@ -40,7 +39,7 @@ def run(
     scenario = load(SCENARIO)
     labels = [(scheme, point, seed) for point in POINTS for scheme in SCHEMES for seed in seeds]
     jobs = [job(scenario, _overrides(scheme, point, quick), seed=seed) for scheme, point, seed in labels]
-    runs = run_jobs(jobs, threads=threads, progress=progress)
+    runs = runner.runs(jobs, progress=progress)
     return pl.DataFrame(
         [
             {"scheme": scheme, "point": _name(point), "seed": seed} | _values(scheme, one.metrics)

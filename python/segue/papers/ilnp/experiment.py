@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from segue.recorded import Measured
-from segue.running import Progress, Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, Run, job
 from segue.scenarios import load
 
 if TYPE_CHECKING:
@@ -88,11 +89,11 @@ def points() -> list[Point]:
     return paper + modern
 
 
-def run(seeds: Sequence[int], *, threads: int | None = None, progress: Progress | None = None) -> Results:
+def run(seeds: Sequence[int], *, runner: Runner, progress: Progress | None = None) -> Results:
     """Run everything."""
     scenario = load(SCENARIO)
     labels = [(point, seed) for point in points() for seed in seeds]
-    runs = run_points(scenario, labels, threads=threads, progress=progress)
+    runs = run_points(scenario, labels, runner=runner, progress=progress)
     rows = [row(point, seed, one) for (point, seed), one in zip(labels, runs, strict=True)]
     chosen = [
         (point, one)
@@ -107,12 +108,12 @@ def run_points(
     scenario: Scenario,
     labels: Sequence[tuple[Point, int]],
     *,
-    threads: int | None = None,
+    runner: Runner,
     progress: Progress | None = None,
 ) -> list[Run]:
     """Runs of these points with these seeds, in order."""
     jobs = [job(scenario, point.overrides(), seed=seed) for point, seed in labels]
-    return run_jobs(jobs, threads=threads, progress=progress)
+    return runner.runs(jobs, progress=progress)
 
 
 def row(point: Point, seed: int, result: Measured) -> dict[str, object]:

@@ -12,7 +12,8 @@ from segue.metrics import Flow, Metrics
 from segue.papers.claims import Claim
 from segue.papers.ilnp import experiment as ex
 from segue.recorded import Measured, Recorded
-from segue.running import Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import Run, job
 from segue.scenarios import Scenario, load
 from segue.stats import difference_interval
 
@@ -89,11 +90,9 @@ class Extras:
     runs: int
 
 
-def evaluate(
-    *, quick: bool = False, threads: int | None = None, progress: Callable[[int, int], object] | None = None
-) -> Extras:
+def evaluate(*, quick: bool = False, runner: Runner, progress: Callable[[int, int], object] | None = None) -> Extras:
     """Run and judge all of them."""
-    trials = _Trials(threads)
+    trials = _Trials(runner)
     claims = [
         i8(trials),
         i9(trials),
@@ -109,15 +108,15 @@ def evaluate(
 class _Trials:
     """Runs trials, and counts them."""
 
-    def __init__(self, threads: int | None) -> None:
-        self.threads = threads
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
         self.runs = 0
         self.frames: dict[str, pl.DataFrame] = {}
 
     def run(self, trials: Sequence[Trial], progress: Callable[[int, int], object] | None = None) -> list[Run]:
         self.runs += len(trials)
         jobs = [job(one.scenario, one.overrides, seed=one.seed, trace=one.trace) for one in trials]
-        return run_jobs(jobs, threads=self.threads, progress=progress)
+        return self.runner.runs(jobs, progress=progress)
 
 
 def i8(trials: _Trials) -> Claim:

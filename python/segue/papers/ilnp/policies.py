@@ -16,7 +16,8 @@ from segue.figures.groups import Layout, bars
 from segue.grid import summarise
 from segue.papers.common import Drawn
 from segue.papers.ilnp import experiment as ex
-from segue.running import Progress, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, job
 from segue.scenarios import Scenario, load
 
 MEASURES = {
@@ -99,7 +100,7 @@ def run(
     *,
     settings: Iterable[Setting] = SETTINGS.values(),
     cases: Sequence[str] = ex.CASES,
-    threads: int | None = None,
+    runner: Runner,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """A row per run: `setting`, and what `experiment.row` has."""
@@ -114,7 +115,7 @@ def run(
         )
         for setting, case, seed in labels
     ]
-    runs = run_jobs(jobs, threads=threads, progress=progress)
+    runs = runner.runs(jobs, progress=progress)
     return pl.DataFrame(
         [
             {"setting": setting.name} | ex.row(ex.Point(case, setting.scheme), seed, one)

@@ -10,6 +10,7 @@ from segue.papers.common import INTERVALS, Beside, Drawn, Reproduction, Stage, a
 from segue.papers.ilnp import baseline, claims, extras, figures, policies
 from segue.papers.ilnp import experiment as ex
 from segue.report.html import Section, table, text_section
+from segue.runner import Runner
 from segue.scenarios import load
 
 BASELINE_SEEDS = 5
@@ -20,7 +21,7 @@ def reproduce(
     *,
     quick: bool = False,
     seeds: int | None = None,
-    threads: int | None = None,
+    runner: Runner | None = None,
     stage: Stage | None = None,
     beside: Beside = alone,
 ) -> Reproduction:
@@ -30,24 +31,25 @@ def reproduce(
         out: Directory; made if missing.
         quick: Two seeds per point, for a first look.
         seeds: Seeds per point.
-        threads: Threads for the runs.
+        runner: Makes the runs; one without a store, if left out.
         stage: Told what is going on.
         beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
+    runner = runner or Runner()
     seed_list = list(range(1, (seeds or (ex.QUICK_SEEDS if quick else ex.SEEDS)) + 1))
-    results = ex.run(seed_list, threads=threads, progress=lambda done, total: tell("simulating", done, total))
+    results = ex.run(seed_list, runner=runner, progress=lambda done, total: tell("simulating", done, total))
     more = extras.evaluate(
-        quick=quick, threads=threads, progress=lambda done, total: tell("losing signalling", done, total)
+        quick=quick, runner=runner, progress=lambda done, total: tell("losing signalling", done, total)
     )
     over_mip6 = baseline.run(
         seed_list[:BASELINE_SEEDS],
         quick=quick,
-        threads=threads,
+        runner=runner,
         progress=lambda done, total: tell("SCTP over Mobile IPv6", done, total),
     )
     settings = policies.run(
-        seed_list, threads=threads, progress=lambda done, total: tell("setting by setting", done, total)
+        seed_list, runner=runner, progress=lambda done, total: tell("setting by setting", done, total)
     )
     judged = beside([*claims.evaluate(results.runs), *more.claims, baseline.s12(over_mip6)])
     drawing, table = baseline.figure(over_mip6)

@@ -15,7 +15,8 @@ import polars as pl
 
 from segue.papers.claims import Claim
 from segue.papers.sigma import experiment as ex
-from segue.running import Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import Run, job
 from segue.scenarios import Scenario, load
 
 DURATION = "16 s"
@@ -118,22 +119,23 @@ class Facts:
     cached: tuple[Window, ...]
 
 
-def measure(*, quick: bool = False, threads: int | None = None) -> Facts:
+def measure(*, quick: bool = False, runner: Runner) -> Facts:
     """Run everything that S10 needs: some 25 short runs.
 
     Args:
         quick: One seed instead of three.
-        threads: For the runs.
+        runner: Makes the runs.
     """
     seeds = SEEDS[:1] if quick else SEEDS
     plain = load(ex.SCENARIO)
     lost = 'loss = { model = "bernoulli", probability = 1.0 }\n'
     states = (plain, _with_manager(plain, 20.0, 5), _with_manager(plain, 20.0, 5, link=lost))
     jobs = [job(s, OVERRIDES, seed=seed, trace=True) for s in states for seed in seeds]
-    effects = [_effect(run) for run in run_jobs(jobs, threads=threads)]
+    effects = runner.keep(jobs, _effect)
     count = len(seeds)
-    windows = [_window(plain, delay, None, seed, threads) for delay in DELAYS_MS for seed in seeds]
-    cached = [_window(plain, DELAYS_MS[1], ttl, seeds[0], threads) for ttl in TTLS_S]
+    asking = [_Asked(delay, None, seed) for delay in DELAYS_MS for seed in seeds]
+    answered = _windows(plain, [*asking, *(_Asked(DELAYS_MS[1], ttl, seeds[0]) for ttl in TTLS_S)], runner)
+    windows, cached = answered[: len(asking)], answered[len(asking) :]
     return Facts(
         tuple(effects[:count]),
         tuple(effects[count : 2 * count]),
@@ -214,22 +216,43 @@ def _effect(run: Run) -> Effect:
     )
 
 
-def _window(plain: Scenario, delay_ms: float, ttl_s: int | None, seed: int, threads: int | None) -> Window:
-    """Two runs: one without callers, to learn when the move is, and one with."""
-    base = _with_manager(plain, delay_ms, ttl_s or 5)
-    (quiet,) = run_jobs([job(base, OVERRIDES, seed=seed, trace=True)], threads=threads)
-    told_s, _, acknowledged_s = _update(quiet)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a window is of: see `Window`, and the seed."""
+
+    delay_ms: float
+    ttl_s: int | None
+    seed: int
+
+
+def _windows(plain: Scenario, asked: Sequence[_Asked], runner: Runner) -> list[Window]:
+    """Of each two runs: one without callers, to learn when the move is, and one with."""
+    bases = [_with_manager(plain, one.delay_ms, one.ttl_s or 5) for one in asked]
+    quiet = [job(base, OVERRIDES, seed=one.seed, trace=True) for base, one in zip(bases, asked, strict=True)]
+    moves = runner.keep(quiet, _update)
+    called, measures = [], []
+    for base, one, move in zip(bases, asked, moves, strict=True):
+        starts, before = _calls_begin(one.ttl_s, move)
+        overrides = {**OVERRIDES, "location.cache": "true"} if one.ttl_s else OVERRIDES
+        called.append(job(_with_callers(base, starts, before), overrides, seed=one.seed, trace=True))
+        measures.append((one, starts, before is not None))
+    runs = runner.runs(called)
+    return [_window(run, one, starts, after=after) for run, (one, starts, after) in zip(runs, measures, strict=True)]
+
+
+def _calls_begin(ttl_s: int | None, move: tuple[float, str, float]) -> tuple[list[float], float | None]:
+    """When callers call, and when they have looked up before, if they keep what they are told."""
+    told_s, _, acknowledged_s = move
     if ttl_s is None:
-        starts = [told_s + at for at in FINE_S] + [acknowledged_s + 0.002 + at for at in COARSE_S]
-    else:
-        starts = [told_s + (n + 0.5) * CACHED_STEP_S for n in range(int(ttl_s / CACHED_STEP_S) + 2)]
-    before = None if ttl_s is None else told_s - CACHED_LOOKUP_LEAD_S
-    scenario = _with_callers(base, starts, before)
-    overrides = {**OVERRIDES, "location.cache": "true"} if ttl_s else OVERRIDES
-    (run,) = run_jobs([job(scenario, overrides, seed=seed, trace=True)], threads=threads)
+        return [told_s + at for at in FINE_S] + [acknowledged_s + 0.002 + at for at in COARSE_S], None
+    starts = [told_s + (n + 0.5) * CACHED_STEP_S for n in range(int(ttl_s / CACHED_STEP_S) + 2)]
+    return starts, told_s - CACHED_LOOKUP_LEAD_S
+
+
+def _window(run: Run, asked: _Asked, starts: Sequence[float], *, after: bool) -> Window:
     told_s, new, acknowledged_s = _update(run)
-    calls = tuple(_call(run, n, start, told_s, new, after=before is not None) for n, start in enumerate(starts))
-    return Window(delay_ms, ttl_s, acknowledged_s - told_s, calls)
+    calls = tuple(_call(run, n, start, told_s, new, after=after) for n, start in enumerate(starts))
+    return Window(asked.delay_ms, asked.ttl_s, acknowledged_s - told_s, calls)
 
 
 def _update(run: Run) -> tuple[float, str, float]:

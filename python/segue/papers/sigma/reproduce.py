@@ -9,7 +9,8 @@ from segue.papers.common import INTERVALS, Beside, Reproduction, Stage, alone, s
 from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.report.html import Section, text_section
-from segue.running import Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import Run, job
 from segue.scenarios import load
 
 
@@ -18,7 +19,7 @@ def reproduce(
     *,
     quick: bool = False,
     seeds: int | None = None,
-    threads: int | None = None,
+    runner: Runner | None = None,
     stage: Stage | None = None,
     beside: Beside = alone,
 ) -> Reproduction:
@@ -28,29 +29,30 @@ def reproduce(
         out: Directory; made if missing.
         quick: 120 s instead of 500 s per run, and two seeds: for a first look.
         seeds: Seeds per point.
-        threads: Threads for the runs.
+        runner: Makes the runs; one without a store, if left out.
         stage: Told what is going on.
         beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
+    runner = runner or Runner()
     scenario = load(ex.SCENARIO)
     seed_list = list(range(1, (seeds or (ex.QUICK_SEEDS if quick else ex.FULL_SEEDS)) + 1))
-    traced = _traced_runs(threads)
+    traced = _traced_runs(runner)
     grids = ex.grids(quick=quick)
     frames = run_grids(
         grids,
         scenario,
         seed_list,
-        threads=threads,
+        runner=runner,
         progress=lambda done, total: tell("simulating", done, total),
     )
     zigzags = zigzag.run(
-        seed_list, quick=quick, threads=threads, progress=lambda done, total: tell("zigzagging", done, total)
+        seed_list, quick=quick, runner=runner, progress=lambda done, total: tell("zigzagging", done, total)
     )
     judged = beside(
         [
             *claims.evaluate(frames, traced),
-            location.s10(location.measure(quick=quick, threads=threads)),
+            location.s10(location.measure(quick=quick, runner=runner)),
             zigzag.s11(zigzags),
         ]
     )
@@ -71,10 +73,10 @@ def reproduce(
     return Reproduction(judged, report, runs)
 
 
-def _traced_runs(threads: int | None) -> dict[str, Run]:
+def _traced_runs(runner: Runner) -> dict[str, Run]:
     scenario = load(ex.SCENARIO)
     jobs = [job(scenario, {**ex.TRACE_OVERRIDES, **one.overrides}, seed=1, trace=True) for one in ex.TRACED]
-    runs = run_jobs(jobs, threads=threads)
+    runs = runner.runs(jobs)
     return {one.name: run for one, run in zip(ex.TRACED, runs, strict=True)}
 
 

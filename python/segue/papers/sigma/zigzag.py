@@ -25,7 +25,8 @@ from segue.figures.sweep import Panel, curves
 from segue.grid import summarise
 from segue.papers.claims import Claim
 from segue.recorded import Recorded
-from segue.running import Progress, job, run_jobs
+from segue.runner import Runner
+from segue.running import Progress, job
 from segue.scenarios import load
 from segue.stats import median_interval
 
@@ -60,21 +61,18 @@ LEAST_COVERAGE = 0.9
 """Of an interval that says something beyond chance: five seeds reach 0.9375, four 0.875."""
 
 
-def run(
-    seeds: Sequence[int], *, quick: bool, threads: int | None = None, progress: Progress | None = None
-) -> pl.DataFrame:
+def run(seeds: Sequence[int], *, quick: bool, runner: Runner, progress: Progress | None = None) -> pl.DataFrame:
     """A row per run: variant, `speed_mps`, `seed`, and what `measure` gives."""
     scenario = load(SCENARIO)
     points = [(variant, speed, seed) for variant in VARIANTS for speed in SPEEDS_MPS for seed in seeds]
-    rows = []
-    for done, (variant, speed, seed) in enumerate(points):
-        # One at a time: a trace is large, and what is needed of it is not.
-        (result,) = run_jobs(
-            [job(scenario, overrides(variant, speed, quick=quick), seed=seed, trace=True)], threads=threads
-        )
-        rows.append({VARIANT: variant, MPS: speed, "seed": seed, **measure(result)})
-        if progress is not None:
-            progress(done + 1, len(points))
+    jobs = [
+        job(scenario, overrides(variant, speed, quick=quick), seed=seed, trace=True) for variant, speed, seed in points
+    ]
+    measured = runner.keep(jobs, measure, progress=progress)
+    rows = [
+        {VARIANT: variant, MPS: speed, "seed": seed, **one}
+        for (variant, speed, seed), one in zip(points, measured, strict=True)
+    ]
     return pl.DataFrame(rows)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from segue.recorded import Recorded
-from segue.running import NS_PER_S, Progress, Run, job, run_jobs
+from segue.runner import Runner
+from segue.running import NS_PER_S, Progress, Run, job
 from segue.scenarios import load
 
 if TYPE_CHECKING:
@@ -189,17 +190,17 @@ def variants(seeds: int) -> list[Variant]:
     return [*hard, *readings, *parts, *spread, *soft, *remedies]
 
 
-def run(seeds: int, *, threads: int | None = None, progress: Progress | None = None) -> Results:
+def run(seeds: int, *, runner: Runner, progress: Progress | None = None) -> Results:
     """Run everything."""
     scenario = load(SCENARIO)
     labels = [(variant, seed) for variant in variants(seeds) for seed in range(1, variant.seeds + 1)]
     jobs = [
         job(scenario, settings(variant.overrides, seed), seed=seed, trace=variant.traced) for variant, seed in labels
     ]
-    runs = run_jobs(jobs, threads=threads, progress=progress)
+    runs = runner.runs(jobs, progress=progress)
     entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
     table = pl.DataFrame(entries, infer_schema_length=None)
-    return Results(table, *_traced(scenario, table, threads))
+    return Results(table, *_traced(scenario, table, runner))
 
 
 def settings(overrides: Mapping[str, str], seed: int) -> dict[str, str]:
@@ -317,13 +318,13 @@ def _share(t_n: float | None, t_a: float | None) -> float | None:
 
 
 def _traced(
-    scenario: Scenario, table: pl.DataFrame, threads: int | None
+    scenario: Scenario, table: pl.DataFrame, runner: Runner
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Runs with tables: one of each upward handover, whose t_a is nearest to the median, and a soft one."""
     chosen = {case: typical(table, case) for case in UPWARD}
     jobs = [job(scenario, settings({"case": case}, seed), seed=seed, trace=True) for case, seed in chosen.items()]
     jobs.append(job(scenario, settings({"case": "wlan-gprs-wlan"}, 1), seed=1, trace=True))
-    *upward, soft = run_jobs(jobs, threads=threads)
+    *upward, soft = runner.runs(jobs)
     throughput, windows, checked = [], [], []
     for case, one in zip(chosen, upward, strict=True):
         parts = next(p for h in one.metrics.handoffs if (p := h.parts) is not None and p.since_s >= BEGINS_S)

@@ -10,6 +10,7 @@ from segue.papers.common import INTERVALS, Beside, Reproduction, Stage, alone, s
 from segue.papers.vertical import claims, figures, spread
 from segue.papers.vertical import experiment as ex
 from segue.report.html import Section, table_section, text_section
+from segue.runner import Runner
 from segue.scenarios import load
 from segue.stats import median_interval
 
@@ -23,7 +24,7 @@ def reproduce(
     *,
     quick: bool = False,
     seeds: int | None = None,
-    threads: int | None = None,
+    runner: Runner | None = None,
     stage: Stage | None = None,
     beside: Beside = alone,
 ) -> Reproduction:
@@ -33,13 +34,14 @@ def reproduce(
         out: Directory; made if missing.
         quick: Fewer seeds.
         seeds: Seeds for each upward handover; the other points have a share of them.
-        threads: Threads for the runs.
+        runner: Makes the runs; one without a store, if left out.
         stage: Told what is going on.
         beside: Has what real hosts come to put beside the claims.
     """
     tell = stage or silent
+    runner = runner or Runner()
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
-    results = ex.run(count, threads=threads, progress=lambda done, total: tell("simulating", done, total))
+    results = ex.run(count, runner=runner, progress=lambda done, total: tell("simulating", done, total))
     judged = beside(claims.evaluate(results))
     runs = sum(variant.seeds for variant in ex.variants(count)) + 3
     table = table_1(results.runs)

@@ -1,0 +1,51 @@
+"""How many runs are made: by how many threads, and with what store beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from segue import _native
+from segue.running import Progress, Run, keep_of_jobs
+from segue.store import Counts, Store
+
+Kept = TypeVar("Kept")
+
+
+class Runner:
+    """Makes runs, and has those that were made before from a store, if there is one.
+
+    Attributes:
+        counts: How the results so far came about.
+    """
+
+    def __init__(self, *, threads: int | None = None, store: Store | None = None, fresh: bool = False) -> None:
+        """A runner.
+
+        Args:
+            threads: As many as this process may use, if left out.
+            store: Where results are kept, and found.
+            fresh: Make each run anew, once.
+        """
+        self.counts = Counts()
+        self._threads = threads
+        self._store = store
+        self._fresh = fresh
+
+    def runs(self, jobs: Iterable[_native.Job], *, progress: Progress | None = None) -> list[Run]:
+        """Their runs, in the order of the jobs: see `segue.running.run_jobs`."""
+        return self.keep(jobs, lambda run: run, progress=progress)
+
+    def keep(
+        self, jobs: Iterable[_native.Job], keep: Callable[[Run], Kept], *, progress: Progress | None = None
+    ) -> list[Kept]:
+        """What is kept of each run, in the order of the jobs: see `segue.running.keep_of_jobs`."""
+        asked = list(jobs)
+        if self._store is None:
+            kept, counts = keep_of_jobs(asked, keep, threads=self._threads, progress=progress), Counts(len(asked))
+        else:
+            kept, counts = self._store.keep_of_jobs(
+                asked, keep, threads=self._threads, progress=progress, fresh=self._fresh
+            )
+        self.counts += counts
+        return kept
