@@ -1,8 +1,9 @@
 //! What a machine does besides the run, and takes of its time.
 
+use crate::text::read_text;
 use nix::unistd::{SysconfVar, syncfs, sysconf};
 use segue_proto::Duration;
-use std::fs::{self, File};
+use std::fs::OpenOptions;
 use std::path::Path;
 
 /// Has everything written that waits to be, on the file system of this folder: what earlier runs left would be written while this
@@ -11,7 +12,7 @@ use std::path::Path;
 ///
 /// Where it cannot be done, runs are as exact as the disk lets them be.
 pub(super) fn settle(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = OpenOptions::new().read(true).open(folder) {
         let _ = syncfs(&folder);
     }
 }
@@ -21,7 +22,7 @@ pub(super) fn settle(folder: &Path) {
 pub(super) fn steal() -> Option<Duration> {
     let per_second = sysconf(SysconfVar::CLK_TCK).ok()??;
     steal_of(
-        &fs::read_to_string("/proc/stat").ok()?,
+        &read_text(Path::new("/proc/stat")).ok()?,
         per_second.try_into().ok()?,
     )
 }
