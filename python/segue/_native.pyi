@@ -84,6 +84,9 @@ class Job:
     @property
     def traces(self) -> bool:
         """Whether tables are recorded."""
+    @property
+    def writes_files(self) -> bool:
+        """Whether there is a folder for tables or captures."""
     def identity(self) -> bytes:
         """Digest of what the result follows from: scenario, overrides, named files, seed, conditions, `traces`."""
     def tracing_into(self, folder: str | PathLike[str]) -> Job:

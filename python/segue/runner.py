@@ -42,7 +42,7 @@ class Runner:
         """What is kept of each run, in the order of the jobs: see `segue.running.keep_of_jobs`."""
         asked = list(jobs)
         if self._store is None:
-            kept, counts = keep_of_jobs(asked, keep, threads=self._threads, progress=progress), Counts(len(asked))
+            kept, counts = keep_of_jobs(asked, keep, threads=self._threads, progress=progress), Counts(made=len(asked))
         else:
             kept, counts = self._store.keep_of_jobs(
                 asked, keep, threads=self._threads, progress=progress, fresh=self._fresh

@@ -60,8 +60,11 @@ class Run:
         *,
         trace_folder: Path | None = None,
         pcap_folder: Path | None = None,
+        holds: object = None,
     ) -> None:
+        """A run whose tables, or captures, are in a folder; that is there as long as what it `holds`."""
         self._native = native
+        self._holds = holds
         self._trace_folder = trace_folder
         self._pcap_folder = pcap_folder
 

@@ -1,9 +1,12 @@
 """Results of runs, kept: what has been run with the same program is not run again.
 
-A store is a folder: `runs.sqlite3` has what runs measured, `frames/` their tables as Parquet files. A result goes by
-all that it follows from: the scenario with its overrides and the files that it names, the seed, the conditions, and
-the program, down to the bytes of the simulator. It is there from the moment the run ends, whatever happens to the
-process afterwards.
+A store is a folder of this machine: `runs.sqlite3` has what runs measured, `frames/` their tables as Parquet files. A
+result goes by all that it follows from: the scenario with its overrides and the files that it names, the seed, the
+conditions, and the program, down to the bytes of the simulator. What has been told as done is there, whatever happens
+to the process afterwards.
+
+Each process has a folder of its own beside that, `session-*`, with a lock: the tables of the runs that it has in hand
+are there under other names (hard links), so that nobody takes them away.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ import shutil
 import sqlite3
 import tempfile
 import time
+import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,28 +37,33 @@ Kept = TypeVar("Kept")
 FOLDER_VARIABLE = "SEGUE_STORE"
 """The environment variable that says where the store of `segue reproduce` is."""
 LIMIT_BYTES = 4 << 30
-"""What that store has at most: what was not used for longest goes."""
+"""From where on what was not used for longest goes from that store, when it is opened and after it was used."""
+LEAST_FREE_BYTES = 1 << 30
+"""With less room than this on its disk, there is no store: tables of runs would fill it."""
+FORGOTTEN_S = 3600.0
+"""Tables that belong to no result go at this age: the process that made them was killed before it had said so."""
 
+_APPLICATION = 0x5E60E
+_VERSION = 1
 _SCHEMA = """
-    CREATE TABLE IF NOT EXISTS run (
+    CREATE TABLE run (
         identity BLOB PRIMARY KEY,
         made_at REAL NOT NULL,
         used_at REAL NOT NULL,
         bytes INTEGER NOT NULL,
-        frames TEXT NOT NULL,
+        folder TEXT NOT NULL,
+        tables TEXT NOT NULL,
         metrics BLOB NOT NULL,
         scenario BLOB NOT NULL,
         verdicts TEXT NOT NULL,
         junit TEXT NOT NULL
     ) WITHOUT ROWID
 """
-_VERSION = 1
-_PARTS = "making-"
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How results came about: made now, found in the store, or the same as another that was asked for."""
+    """How results came about: made now, found in the store, or the same as another of this store's time."""
 
     made: int = 0
     found: int = 0
@@ -62,6 +71,11 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.made + other.made, self.found + other.found, self.same + other.same)
+
+    @property
+    def asked(self) -> int:
+        """All of them."""
+        return self.made + self.found + self.same
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,45 +100,41 @@ class StoredResult:
 class Store:
     """Results in a folder. Several processes may use it at a time."""
 
-    def __init__(self, folder: Path, *, limit_bytes: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, limit_bytes: int | None = None, tell: Callable[[str], object] = warnings.warn
+    ) -> None:
         """Open the store, or begin one.
 
         Args:
             folder: Where it is, or is to be.
-            limit_bytes: What is kept at most; all, if left out.
+            limit_bytes: From where on what was not used for longest goes; never, if left out.
+            tell: Told, once, if the store fails.
 
         Raises:
-            OSError: It cannot be read or written, or is none of ours.
+            OSError: It cannot be read or written, has no room, or is none of ours.
         """
         self.folder = folder
         self._limit = limit_bytes
+        self._tell = tell
         self._opened_at = time.time()
+        _check_loaded()
         (folder / "frames").mkdir(parents=True, exist_ok=True)
-        path = folder / "runs.sqlite3"
-        try:
-            self._runs = sqlite3.connect(path, timeout=60, isolation_level=None)
-            self._runs.execute("PRAGMA journal_mode = WAL")
-            self._runs.execute("PRAGMA synchronous = NORMAL")
-            (version,) = self._runs.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _VERSION):
-                raise OSError(f"{path}: version {version} of the store: expected {_VERSION}")
-            self._runs.execute(_SCHEMA)
-            self._runs.execute(f"PRAGMA user_version = {_VERSION}")
-        except sqlite3.Error as error:
-            raise OSError(f"{path}: {error}") from error
-        self._remove_abandoned()
-        self._parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=folder))
-        lock = os.open(self._parts, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        self._end = weakref.finalize(self, _close, self._runs, self._parts, lock)
-
-    def close(self) -> None:
-        """Let go of it. Runs whose tables are here can be read on."""
-        self._end()
+        if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+            raise OSError(f"{folder}: expected {LEAST_FREE_BYTES >> 30} GiB of room on its disk")
+        self._runs = _open(folder / "runs.sqlite3")
+        self._session = _Session(folder)
+        self._failed = False
+        self._remove_forgotten()
+        self._trim()
 
     def __len__(self) -> int:
         (count,) = self._runs.execute("SELECT count(*) FROM run").fetchone()
         return int(count)
+
+    def close(self) -> None:
+        """Let go of it; tables of its runs are not to be had afterwards."""
+        self._runs.close()
+        self._session.end()
 
     def keep_of_jobs(
         self,
@@ -137,58 +147,77 @@ class Store:
     ) -> tuple[list[Kept], Counts]:
         """As `segue.running.keep_of_jobs`, for what is not here yet; `keep` is called once for jobs that are the same.
 
+        If the store fails (its disk is full, say) that is told, and the rest is made without it.
+
         Args:
             jobs: From `segue.running.job`.
             keep: Called with each run, in this thread.
             threads: As many as this process may use, if left out.
             progress: Told how far it has come, of all jobs that differ.
             fresh: Make all of them, but what has been made since the store was opened.
+
+        Raises:
+            ValueError: A job writes files of its own.
         """
+        if any(one.writes_files for one in jobs):
+            raise ValueError("a job with a folder for tables or captures: expected one without")
         identities = [_identity(one) for one in jobs]
         distinct = dict(zip(identities, jobs, strict=True))
         kept: dict[bytes, Kept] = {}
+        earlier = 0
         for identity in distinct:
-            if (run := self._find(identity, made_since=self._opened_at if fresh else 0.0)) is not None:
+            run, made_at = self._find(identity, made_since=self._opened_at if fresh else 0.0)
+            if run is not None:
                 kept[identity] = keep(run)
+                earlier += made_at < self._opened_at
         found = len(kept)
         missing = [identity for identity in distinct if identity not in kept]
+        parts = [self._session.part() if distinct[identity].traces else None for identity in missing]
 
         def take(index: int, native: _native.Run) -> None:
-            kept[missing[index]] = keep(self._put(missing[index], native, self._part(index)))
+            kept[missing[index]] = keep(self._put(missing[index], native, parts[index]))
 
         def tell(done: int, _total: int) -> None:
             if progress is not None:
                 progress(found + done, len(distinct))
 
         wanted = [
-            distinct[identity].tracing_into(self._part(index)) if distinct[identity].traces else distinct[identity]
-            for index, identity in enumerate(missing)
+            distinct[identity] if part is None else distinct[identity].tracing_into(part)
+            for identity, part in zip(missing, parts, strict=True)
         ]
-        _native.run_many(wanted, threads or available_threads(), tell, take)
-        self._trim()
-        counts = Counts(len(missing), found, len(jobs) - len(distinct))
+        try:
+            _native.run_many(wanted, threads or available_threads(), tell, take)
+        finally:
+            self._trim()
+        counts = Counts(len(missing), earlier, len(jobs) - len(missing) - earlier)
         return [kept[identity] for identity in identities], counts
 
-    def _part(self, index: int) -> Path:
-        return self._parts / str(index)
-
-    def _frames(self, identity: bytes) -> Path:
-        return self.folder / "frames" / identity.hex()
-
-    def _find(self, identity: bytes, *, made_since: float) -> Run | None:
-        row = self._runs.execute(
-            "SELECT frames, metrics, scenario, verdicts, junit FROM run WHERE identity = ? AND made_at >= ?",
-            (identity, made_since),
-        ).fetchone()
+    def _find(self, identity: bytes, *, made_since: float) -> tuple[Run | None, float]:
+        """The run, if it is here whole, and when it was made."""
+        row = None
+        with self._going_on():
+            row = self._runs.execute(
+                "SELECT made_at, bytes, folder, tables, metrics, scenario, verdicts, junit FROM run"
+                " WHERE identity = ? AND made_at >= ?",
+                (identity, made_since),
+            ).fetchone()
         if row is None:
-            return None
-        frames, metrics, scenario, verdicts, junit = row
-        names = frames.split()
-        folder = self._frames(identity)
-        # whoever cleans up a cache may have taken files, and left the row
-        if not all((folder / f"{name}.parquet").is_file() for name in names):
-            return None
-        self._runs.execute("UPDATE run SET used_at = ? WHERE identity = ?", (time.time(), identity))
+            return None, 0.0
+        made_at, size, folder, tables, metrics, scenario, verdicts, junit = row
+        names = tables.split()
+        part = None
+        if names:
+            part = self._session.part()
+            try:
+                lengths = [_link(self.folder / "frames" / folder, part, name) for name in names]
+            except OSError:
+                # whoever cleans up a cache may have taken files, and left the row
+                return None, 0.0
+            # or the machine may have gone down before all of them were written
+            if sum(lengths) + len(metrics) + len(scenario) != size:
+                return None, 0.0
+        with self._going_on():
+            self._runs.execute("UPDATE run SET used_at = ? WHERE identity = ?", (time.time(), identity))
         stored = StoredResult(
             zlib.decompress(metrics).decode(),
             zlib.decompress(scenario).decode(),
@@ -196,63 +225,129 @@ class Store:
             junit,
             names,
         )
-        return Run(stored, trace_folder=folder if names else None)
+        return Run(stored, trace_folder=part, holds=self._session), made_at
 
-    def _put(self, identity: bytes, native: _native.Run, part: Path) -> Run:
-        """Keep a run, whose tables are in `part` if it has any."""
-        names = native.table_names
-        folder = self._frames(identity)
-        if names:
-            # the one before is the same; whoever reads it has it open
-            with contextlib.suppress(FileNotFoundError):
-                folder.rename(part.with_suffix(".old"))
-            part.rename(folder)
-        metrics = zlib.compress(native.metrics_json.encode(), 1)
-        scenario = zlib.compress(native.scenario_toml.encode(), 1)
-        size = len(metrics) + len(scenario) + sum((folder / f"{name}.parquet").stat().st_size for name in names)
-        now = time.time()
-        self._runs.execute(
-            "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (identity, now, now, size, " ".join(names), metrics, scenario, json.dumps(native.verdicts), native.junit),
-        )
-        return Run(native, trace_folder=folder if names else None)
+    def _put(self, identity: bytes, native: _native.Run, part: Path | None) -> Run:
+        """Keep a run, whose tables are in `part` if it has any; one that is here already is replaced."""
+        with self._going_on():
+            metrics = zlib.compress(native.metrics_json.encode(), 1)
+            scenario = zlib.compress(native.scenario_toml.encode(), 1)
+            names = native.table_names if part is not None else []
+            folder = ""
+            size = len(metrics) + len(scenario)
+            if part is not None:
+                own = Path(tempfile.mkdtemp(prefix=f"{identity.hex()[:16]}-", dir=self.folder / "frames"))
+                folder = own.name
+                size += sum(_link(part, own, name) for name in names)
+            before = self._runs.execute("SELECT folder FROM run WHERE identity = ?", (identity,)).fetchone()
+            now = time.time()
+            self._runs.execute(
+                "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (identity, now, now, size, folder, " ".join(names), metrics, scenario, json.dumps(native.verdicts),
+                 native.junit),
+            )  # fmt: skip
+            if before is not None and before[0]:
+                shutil.rmtree(self.folder / "frames" / before[0], ignore_errors=True)
+        return Run(native, trace_folder=part, holds=self._session)
 
     def _trim(self) -> None:
-        """Forget what was not used for longest, until it is a tenth below the limit; nothing that is in use here."""
+        """Forget what was not used for longest until it is a tenth below the limit, but what was used since opening."""
         if self._limit is None:
             return
-        (size,) = self._runs.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()
-        if size <= self._limit:
-            return
-        oldest = self._runs.execute(
-            "SELECT identity, bytes FROM run WHERE used_at < ? ORDER BY used_at", (self._opened_at,)
-        ).fetchall()
-        for identity, own in oldest:
-            if size <= 0.9 * self._limit:
-                break
-            self._runs.execute("DELETE FROM run WHERE identity = ?", (identity,))
-            shutil.rmtree(self._frames(identity), ignore_errors=True)
-            size -= own
+        with self._going_on():
+            (size,) = self._runs.execute("SELECT coalesce(sum(bytes), 0) FROM run").fetchone()
+            if size <= self._limit:
+                return
+            oldest = self._runs.execute(
+                "SELECT identity, used_at, bytes, folder FROM run WHERE used_at < ? ORDER BY used_at",
+                (self._opened_at,),
+            ).fetchall()
+            for identity, used_at, own, folder in oldest:
+                if size <= 0.9 * self._limit:
+                    break
+                # somebody else may have used it by now
+                gone = self._runs.execute("DELETE FROM run WHERE identity = ? AND used_at = ?", (identity, used_at))
+                if gone.rowcount:
+                    size -= own
+                    if folder:
+                        shutil.rmtree(self.folder / "frames" / folder, ignore_errors=True)
 
-    def _remove_abandoned(self) -> None:
-        """What processes were making that are no more."""
-        for folder in self.folder.glob(f"{_PARTS}*"):
-            with contextlib.suppress(FileNotFoundError, BlockingIOError):
-                lock = os.open(folder, os.O_RDONLY)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _remove_forgotten(self) -> None:
+        """Tables that belong to no result."""
+        with self._going_on():
+            known = {folder for (folder,) in self._runs.execute("SELECT folder FROM run")}
+            for folder in (self.folder / "frames").iterdir():
+                if folder.name not in known and time.time() - folder.stat().st_mtime > FORGOTTEN_S:
                     shutil.rmtree(folder, ignore_errors=True)
-                finally:
-                    os.close(lock)
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Whatever goes wrong with the store is said once, and results are had without it."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if not self._failed:
+                self._tell(f"{self.folder}: results are not kept: {error}")
+            self._failed = True
+
+
+class _Session:
+    """The folder of a process, which is its own as long as it has the lock."""
+
+    def __init__(self, store: Path) -> None:
+        _remove_abandoned(store)
+        self._lock, lock = _locked(store)
+        self._folder = Path(lock).with_suffix("")
+        self._folder.mkdir()
+        self._count = 0
+        self.end = weakref.finalize(self, _end, self._folder, Path(lock), self._lock, os.getpid())
+
+    def part(self) -> Path:
+        """A folder for tables of a run, which is there while the session is."""
+        self._count += 1
+        part = self._folder / str(self._count)
+        part.mkdir()
+        return part
 
 
 def default_folder() -> Path | None:
-    """Where `segue reproduce` has its results: `SEGUE_STORE` (none if empty), or `segue` in the user's cache."""
+    """Where `segue reproduce` has its results: `SEGUE_STORE` (none if empty), or `segue` in the user's cache.
+
+    Raises:
+        RuntimeError: The user has no home.
+    """
     given = os.environ.get(FOLDER_VARIABLE)
     if given is not None:
         return Path(given) if given else None
     cached = os.environ.get("XDG_CACHE_HOME")
     return (Path(cached) if cached else Path.home() / ".cache") / "segue"
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The results, which are left as they are if they are not ours."""
+    with contextlib.ExitStack() as stack:
+        try:
+            runs = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            stack.callback(runs.close)
+            runs.execute("BEGIN IMMEDIATE")
+            (application,) = runs.execute("PRAGMA application_id").fetchone()
+            (version,) = runs.execute("PRAGMA user_version").fetchone()
+            (tables,) = runs.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if (application, version, tables) == (0, 0, 0):
+                runs.execute(_SCHEMA)
+                runs.execute(f"PRAGMA application_id = {_APPLICATION}")
+                runs.execute(f"PRAGMA user_version = {_VERSION}")
+            elif application != _APPLICATION:
+                raise OSError(f"{path}: expected a store of results, or nothing")
+            elif version != _VERSION:
+                raise OSError(f"{path}: version {version} of the store: expected {_VERSION}")
+            runs.execute("COMMIT")
+            runs.execute("PRAGMA journal_mode = WAL")
+            runs.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.Error as error:
+            raise OSError(f"{path}: {error}") from error
+        stack.pop_all()
+    return runs
 
 
 def _identity(job: _native.Job) -> bytes:
@@ -266,7 +361,55 @@ def _program() -> bytes:
         return hashlib.file_digest(file, "blake2b").digest()
 
 
-def _close(runs: sqlite3.Connection, parts: Path, lock: int) -> None:
-    runs.close()
-    shutil.rmtree(parts, ignore_errors=True)
+def _check_loaded() -> None:
+    """Make sure that the simulator in memory is the one on the disk, by whose digest results go."""
+    path = Path(_native.__file__)
+    maps = Path("/proc/self/maps")
+    if not maps.is_file():
+        return
+    # address, mode, offset, device, inode, path
+    inodes = {line.split()[4] for line in maps.read_text().splitlines() if line.endswith(path.name)}
+    if str(path.stat().st_ino) not in inodes:
+        raise OSError(f"{path}: was replaced since it was loaded")
+
+
+def _link(place: Path, to: Path, name: str) -> int:
+    """The file of a table is in two places from now on; its length."""
+    file = to / f"{name}.parquet"
+    file.hardlink_to(place / f"{name}.parquet")
+    return file.stat().st_size
+
+
+def _locked(store: Path) -> tuple[int, str]:
+    """A lock that nobody else has: its descriptor and file."""
+    while True:
+        lock, name = tempfile.mkstemp(prefix="session-", suffix=".lock", dir=store)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # whoever looked for abandoned ones may have been faster
+        with contextlib.suppress(FileNotFoundError):
+            if Path(name).stat().st_ino == os.fstat(lock).st_ino:
+                return lock, name
+        os.close(lock)
+
+
+def _remove_abandoned(store: Path) -> None:
+    """Folders of processes that are no more."""
+    for name in store.glob("session-*.lock"):
+        # somebody else's, who works with it
+        with contextlib.suppress(OSError):
+            lock = os.open(name, os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(name.with_suffix(""), ignore_errors=True)
+                name.unlink()
+            finally:
+                os.close(lock)
+
+
+def _end(folder: Path, name: Path, lock: int, pid: int) -> None:
+    # a child that was forked has its parent's session, not one of its own
+    if os.getpid() != pid:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    name.unlink(missing_ok=True)
     os.close(lock)

@@ -20,8 +20,8 @@ pub(crate) fn conditions(scenario: &Scenario, given: &[String]) -> Result<Vec<As
     Ok(scenario.file().assert.iter().cloned().chain(given).collect())
 }
 
-/// What a run follows from but the program itself: all of the scenario, which its text has but for the files that were read and its
-/// `Debug` form but for secrets.
+/// A digest of what a run follows from but the program: the scenario as text, its `Debug` form (which has what was read from files,
+/// and no secrets), what is warned of, the seed, whether tables are recorded, and the conditions.
 pub(crate) fn identity(
     scenario: &Scenario,
     seed: Option<u64>,

@@ -25,7 +25,7 @@ create_exception!(
 );
 
 /// What can go wrong in a job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum JobError {
     /// The scenario is wrong.
     Scenario(String),

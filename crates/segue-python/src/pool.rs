@@ -11,6 +11,7 @@ use segue_sim::assertion::Assertion;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How often a waiting call looks for Ctrl-C.
@@ -26,6 +27,25 @@ pub(crate) struct Job {
     seed: Option<u64>,
     wanted: Wanted,
     conditions: Vec<String>,
+    /// Read once, with the files that it names: what is identified is what is run.
+    parsed: Arc<OnceLock<Result<Parsed, JobError>>>,
+}
+
+/// A scenario and the conditions on its run.
+struct Parsed {
+    scenario: Scenario,
+    conditions: Vec<Assertion>,
+}
+
+impl Job {
+    fn parsed(&self) -> Result<&Parsed, JobError> {
+        let parsed = self.parsed.get_or_init(|| {
+            let scenario = engine::parse(&self.text, &self.file, &self.overrides)?;
+            let conditions = engine::conditions(&scenario, &self.conditions)?;
+            Ok(Parsed { scenario, conditions })
+        });
+        parsed.as_ref().map_err(JobError::clone)
+    }
 }
 
 #[pymethods]
@@ -54,14 +74,18 @@ impl Job {
                 pcap_folder,
             },
             conditions: conditions.unwrap_or_default(),
+            parsed: Arc::default(),
         }
     }
 
     /// What its results follow from, as a digest (SHA-256): the scenario with its overrides and the files that it names, the seed,
     /// the conditions, and whether tables are recorded; not where.
     fn identity(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
-        let scenario = py.detach(|| engine::parse(&self.text, &self.file, &self.overrides))?;
-        let digest = engine::identity(&scenario, self.seed, self.wanted.traces(), &self.conditions);
+        let digest = py.detach(|| {
+            let scenario = &self.parsed()?.scenario;
+            let traces = self.wanted.traces();
+            Ok::<_, JobError>(engine::identity(scenario, self.seed, traces, &self.conditions))
+        })?;
         Ok(PyBytes::new(py, &digest).unbind())
     }
 
@@ -69,6 +93,12 @@ impl Job {
     #[getter]
     const fn traces(&self) -> bool {
         self.wanted.traces()
+    }
+
+    /// Whether there is a folder for tables or captures.
+    #[getter]
+    const fn writes_files(&self) -> bool {
+        self.wanted.trace_folder.is_some() || self.wanted.pcap_folder.is_some()
     }
 
     /// The same with tables in this folder, as Parquet files.
@@ -91,8 +121,8 @@ pub(crate) fn run(py: Python<'_>, job: Job) -> PyResult<Py<PyAny>> {
 /// `keep(index, run)` gives, after which the run is not held any longer.
 ///
 /// Every scenario is checked before the first run begins. `keep(index, run)` and `progress(done, total)` are called from the calling
-/// thread, as runs end; what they raise ends the runs and is raised here, as is Ctrl-C. Runs that nobody has taken yet are as many
-/// as there are threads.
+/// thread, as runs end; what they raise ends the runs and is raised here, as is Ctrl-C. A thread whose run has not been taken yet
+/// begins no other.
 #[pyfunction]
 #[pyo3(signature = (jobs, threads, progress=None, keep=None))]
 pub(crate) fn run_many(
@@ -102,22 +132,17 @@ pub(crate) fn run_many(
     progress: Option<Bound<'_, PyAny>>,
     keep: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    let scenarios = py.detach(|| {
-        jobs.iter()
-            .map(|job| {
-                let scenario = engine::parse(&job.text, &job.file, &job.overrides)?;
-                let conditions = engine::conditions(&scenario, &job.conditions)?;
-                Ok((scenario, conditions, job))
-            })
-            .collect::<Result<Vec<_>, JobError>>()
+    let parsed = py.detach(|| {
+        let parsed = jobs.iter().map(|job| Ok((job.parsed()?, job)));
+        parsed.collect::<Result<Vec<_>, JobError>>()
     })?;
-    let total = scenarios.len();
+    let total = parsed.len();
     let observer = Observer {
         progress: progress.map(Bound::unbind),
         keep: keep.map(Bound::unbind),
         total,
     };
-    py.detach(|| in_threads(&scenarios, threads.clamp(1, total.max(1)), &observer))
+    py.detach(|| in_threads(&parsed, threads.clamp(1, total.max(1)), &observer))
 }
 
 /// What Python wants to be told, and given.
@@ -152,14 +177,10 @@ impl Observer {
 }
 
 /// Runs every scenario; an error of the observer, or of a run, ends them all.
-fn in_threads(
-    scenarios: &[(Scenario, Vec<Assertion>, &Job)],
-    threads: usize,
-    observer: &Observer,
-) -> PyResult<Vec<Py<PyAny>>> {
+fn in_threads(jobs: &[(&Parsed, &Job)], threads: usize, observer: &Observer) -> PyResult<Vec<Py<PyAny>>> {
     let cancel = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
-    let (finished, done) = mpsc::sync_channel::<Finished>(threads);
+    let (finished, done) = mpsc::sync_channel::<Finished>(0);
     let kept = std::thread::scope(|scope| {
         for _ in 0..threads {
             let finished = finished.clone();
@@ -167,7 +188,7 @@ fn in_threads(
             scope.spawn(move || {
                 while !cancel.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((scenario, conditions, job)) = scenarios.get(index) else {
+                    let Some((Parsed { scenario, conditions }, job)) = jobs.get(index) else {
                         break;
                     };
                     let result = match engine::run(scenario, job.seed, &job.wanted, conditions, cancel) {
@@ -186,7 +207,7 @@ fn in_threads(
             });
         }
         drop(finished);
-        let kept = take(done, scenarios.len(), observer);
+        let kept = take(done, jobs.len(), observer);
         if kept.is_err() {
             cancel.store(true, Ordering::Relaxed);
         }
@@ -209,10 +230,7 @@ fn take(done: Receiver<Finished>, total: usize, observer: &Observer) -> PyResult
         match done.recv_timeout(SIGNAL_CHECK) {
             Ok((index, Ok(run))) => {
                 count += 1;
-                // of no use beside an error
-                if failed.is_none() {
-                    kept[index] = Some(observer.kept(index, run)?);
-                }
+                kept[index] = Some(observer.kept(index, run)?);
             }
             Ok((index, Err(error))) => {
                 if failed.as_ref().is_none_or(|(first, _)| index < *first) {

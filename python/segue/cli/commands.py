@@ -108,37 +108,40 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
 
         from segue.runner import Runner
 
-        runner = Runner(threads=threads, store=_store(), fresh=fresh)
+        store = _store()
+        runner = Runner(threads=threads, store=store, fresh=fresh)
         reproduce = import_module(f"segue.papers.{paper}.reproduce").reproduce
         done: Reproduction = reproduce(out, quick=quick, seeds=seeds, runner=runner, stage=bars.show)
     from segue.cli.tables import print_claims
 
     print_claims(done.claims, quick=quick)
-    click.echo(f"{_told(runner.counts)}; report: {done.report}")
+    click.echo(f"{_told(runner.counts, store)}; report: {done.report}")
 
 
 def _store() -> Store | None:
     """The store of results, if there is to be one and can be: it saves time, and nothing depends on it."""
     from segue.store import LIMIT_BYTES, Store, default_folder
 
-    folder = default_folder()
     try:
-        return Store(folder, limit_bytes=LIMIT_BYTES) if folder is not None else None
-    except OSError as error:
+        folder = default_folder()
+        return None if folder is None else Store(folder, limit_bytes=LIMIT_BYTES, tell=_warn)
+    except (OSError, RuntimeError) as error:
         click.echo(f"segue: no results are kept: {error}", err=True)
         return None
 
 
-def _told(counts: Counts) -> str:
-    asked = counts.made + counts.found + counts.same
-    if not counts.found and not counts.same:
-        return f"{asked} simulations"
-    ways = [f"{counts.made} made"]
-    if counts.found:
-        ways.append(f"{counts.found} found, made before by this program (--fresh makes them anew)")
+def _warn(text: str) -> None:
+    click.echo(f"segue: {text}", err=True)
+
+
+def _told(counts: Counts, store: Store | None) -> str:
+    text = f"{counts.asked} simulations"
+    ways = []
+    if counts.found and store is not None:
+        ways.append(f"{counts.found} of them found in {store.folder} (--fresh makes them anew)")
     if counts.same:
-        ways.append(f"{counts.same} the same as another")
-    return f"{asked} simulations: {', '.join(ways)}"
+        ways.append(f"{counts.same} the same as others")
+    return ", ".join([text, *ways])
 
 
 def list_scenarios() -> None:

@@ -120,10 +120,10 @@ class Facts:
 
 
 def measure(*, quick: bool = False, runner: Runner) -> Facts:
-    """Run everything that S10 needs: some 25 short runs.
+    """Run everything that S10 needs: 39 short runs.
 
     Args:
-        quick: One seed instead of three.
+        quick: One seed instead of three: 17 runs.
         runner: Makes the runs.
     """
     seeds = SEEDS[:1] if quick else SEEDS
@@ -229,15 +229,15 @@ def _windows(plain: Scenario, asked: Sequence[_Asked], runner: Runner) -> list[W
     """Of each two runs: one without callers, to learn when the move is, and one with."""
     bases = [_with_manager(plain, one.delay_ms, one.ttl_s or 5) for one in asked]
     quiet = [job(base, OVERRIDES, seed=one.seed, trace=True) for base, one in zip(bases, asked, strict=True)]
-    moves = runner.keep(quiet, _update)
+    moves = runner.keep(quiet, lambda run: _update(run.signalling))
     called, measures = [], []
     for base, one, move in zip(bases, asked, moves, strict=True):
         starts, before = _calls_begin(one.ttl_s, move)
         overrides = {**OVERRIDES, "location.cache": "true"} if one.ttl_s else OVERRIDES
         called.append(job(_with_callers(base, starts, before), overrides, seed=one.seed, trace=True))
-        measures.append((one, starts, before is not None))
-    runs = runner.runs(called)
-    return [_window(run, one, starts, after=after) for run, (one, starts, after) in zip(runs, measures, strict=True)]
+        measures.append((one, starts, before))
+    found = runner.keep(called, lambda run: run.signalling)
+    return [_window(one, *measure) for one, measure in zip(found, measures, strict=True)]
 
 
 def _calls_begin(ttl_s: int | None, move: tuple[float, str, float]) -> tuple[list[float], float | None]:
@@ -249,25 +249,26 @@ def _calls_begin(ttl_s: int | None, move: tuple[float, str, float]) -> tuple[lis
     return starts, told_s - CACHED_LOOKUP_LEAD_S
 
 
-def _window(run: Run, asked: _Asked, starts: Sequence[float], *, after: bool) -> Window:
-    told_s, new, acknowledged_s = _update(run)
-    calls = tuple(_call(run, n, start, told_s, new, after=after) for n, start in enumerate(starts))
+def _window(signalling: pl.DataFrame, asked: _Asked, starts: Sequence[float], before: float | None) -> Window:
+    told_s, new, acknowledged_s = _update(signalling)
+    after = before is not None
+    calls = tuple(_call(signalling, n, start, told_s, new, after=after) for n, start in enumerate(starts))
     return Window(asked.delay_ms, asked.ttl_s, acknowledged_s - told_s, calls)
 
 
-def _update(run: Run) -> tuple[float, str, float]:
+def _update(signalling: pl.DataFrame) -> tuple[float, str, float]:
     """When step 4 was, the address told, and when that was acknowledged, seconds."""
-    told = run.signalling.filter(pl.col("event") == "location-updated").row(0, named=True)
-    acknowledged = run.signalling.filter(
+    told = signalling.filter(pl.col("event") == "location-updated").row(0, named=True)
+    acknowledged = signalling.filter(
         (pl.col("event") == "location-acknowledged") & pl.col("detail").str.starts_with(f"{told['detail']} ")
     ).row(0, named=True)
     return told["time_ns"] / 1e9, told["detail"], acknowledged["time_ns"] / 1e9
 
 
-def _call(run: Run, number: int, start_s: float, told_s: float, new: str, *, after: bool) -> Call:
+def _call(signalling: pl.DataFrame, number: int, start_s: float, told_s: float, new: str, *, after: bool) -> Call:
     """What became of the call at `start_s`; with `after`, of the second one of this caller."""
     begin = start_s - 1e-6 if after else 0.0
-    mine = run.signalling.filter((pl.col("node") == f"caller {number}") & (pl.col("time_ns") >= begin * 1e9))
+    mine = signalling.filter((pl.col("node") == f"caller {number}") & (pl.col("time_ns") >= begin * 1e9))
     resolved = mine.filter(pl.col("event") == "name-resolved")
     connected = mine.filter(pl.col("event") == "sctp-connected")
     given = resolved["detail"][0] if resolved.height else ""

@@ -35,6 +35,7 @@ def reproduce(
     """
     tell = stage or silent
     runner = runner or Runner()
+    before = runner.counts.asked
     scenario = load(ex.SCENARIO)
     seed_list = list(range(1, (seeds or (ex.QUICK_SEEDS if quick else ex.FULL_SEEDS)) + 1))
     traced = _traced_runs(runner)
@@ -58,7 +59,7 @@ def reproduce(
     )
     drawn = [*figures.trace_figures(traced), *figures.grid_figures(frames), figures.zigzag_figure(zigzags)]
     tables = {**frames, "zigzag": zigzags}
-    runs = sum(frame.height for frame in tables.values()) + len(traced)
+    runs = runner.counts.asked - before
     report = write_all(
         out,
         title="SIGMA, reproduced",
