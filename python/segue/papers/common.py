@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.figures.style import render
+from segue.figures.parallel import render_all
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
 from segue.report.html import Section, claims_section, figure_section, page
@@ -95,15 +95,14 @@ def write_all(
         stage: Told what is going on.
     """
     sections: list[Section] = []
-    for index, one in enumerate(sorted(drawn, key=lambda one: one.name)):
-        stage("drawing", index, len(drawn))
-        rendered = render(one.figure)
+    in_order = sorted(drawn, key=lambda one: one.name)
+    files = render_all([one.figure for one in in_order], progress=lambda done: stage("drawing", done, len(drawn)))
+    for one, rendered in zip(in_order, files, strict=True):
         write_file(out / "figures" / f"{one.name}.png", rendered.png)
         write_file(out / "figures" / f"{one.name}.svg", rendered.svg)
         if one.table is not None:
             write_file(out / "tables" / f"{one.name}.csv", one.table.write_csv())
         sections.append(figure_section(one.heading, rendered))
-    stage("drawing", len(drawn), len(drawn))
     for name, frame in tables.items():
         write_file(out / "tables" / f"runs-{name}.csv", frame.write_csv())
     write_file(out / "claims.json", to_json(claims))
