@@ -19,7 +19,7 @@ from agents import iperf, iperf_server, said_by, wait_until
 from mobiles import HOME_ADDRESS, HOME_AGENT, Mobile
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 ROLES = ("home", "peer", "mobile")
 SECONDS = 18
 PORTS = (5201, 5202, 5203)
