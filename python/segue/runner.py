@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 from segue import _native
-from segue.running import Progress, Run, keep_of_jobs
+from segue.running import Kept, Progress, Run, keep_of_jobs
 from segue.store import Counts, Store
-
-Kept = TypeVar("Kept")
 
 
 class Runner:
@@ -33,7 +30,7 @@ class Runner:
         self._fresh = fresh
 
     def runs(self, jobs: Iterable[_native.Job], *, progress: Progress | None = None) -> list[Run]:
-        """Their runs, in the order of the jobs: see `segue.running.run_jobs`."""
+        """Their runs, in the order of the jobs: all of them in hand at once."""
         return self.keep(jobs, lambda run: run, progress=progress)
 
     def keep(

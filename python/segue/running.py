@@ -295,17 +295,6 @@ def check(scenario: Scenario, overrides: Mapping[str, object] | None = None, *, 
     _native.check(scenario.text, scenario.file, override_list(overrides), list(conditions))
 
 
-def run_jobs(jobs: Iterable[_native.Job], *, threads: int | None = None, progress: Progress | None = None) -> list[Run]:
-    """Run many jobs in Rust threads; results are in the order of the jobs, whatever the number of threads.
-
-    Args:
-        jobs: From `job`.
-        threads: As many as this process may use, if left out.
-        progress: Told how far it has come.
-    """
-    return keep_of_jobs(jobs, lambda run: run, threads=threads, progress=progress)
-
-
 def keep_of_jobs(
     jobs: Iterable[_native.Job],
     keep: Callable[[Run], Kept],
@@ -313,7 +302,7 @@ def keep_of_jobs(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Kept]:
-    """What is kept of each of many runs, in the order of the jobs: where frames are large, and what is needed is not.
+    """Run many jobs in Rust threads; what is kept of each is in the order of the jobs, however many threads there are.
 
     Args:
         jobs: From `job`.
@@ -332,7 +321,7 @@ def job(
     seed: int | None = None,
     trace: bool = False,
 ) -> _native.Job:
-    """One job for `run_jobs`."""
+    """One job for `keep_of_jobs`, or for a `segue.runner.Runner`."""
     return _native.Job(scenario.text, scenario.file, override_list(overrides), seed, trace)
 
 

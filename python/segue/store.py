@@ -27,12 +27,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 from segue import _native
-from segue.running import Progress, Run, available_threads
-
-Kept = TypeVar("Kept")
+from segue.running import Kept, Progress, Run, available_threads
 
 FOLDER_VARIABLE = "SEGUE_STORE"
 """The environment variable that says where the store of `segue reproduce` is."""
@@ -172,7 +169,7 @@ class Store:
                 earlier += made_at < self._opened_at
         found = len(kept)
         missing = [identity for identity in distinct if identity not in kept]
-        parts = [self._session.part() if distinct[identity].traces else None for identity in missing]
+        parts = [self._part() if distinct[identity].traces else None for identity in missing]
 
         def take(index: int, native: _native.Run) -> None:
             kept[missing[index]] = keep(self._put(missing[index], native, parts[index]))
@@ -207,8 +204,8 @@ class Store:
         names = tables.split()
         part = None
         if names:
-            part = self._session.part()
             try:
+                part = self._session.part()
                 lengths = [_link(self.folder / "frames" / folder, part, name) for name in names]
             except OSError:
                 # whoever cleans up a cache may have taken files, and left the row
@@ -229,10 +226,13 @@ class Store:
 
     def _put(self, identity: bytes, native: _native.Run, part: Path | None) -> Run:
         """Keep a run, whose tables are in `part` if it has any; one that is here already is replaced."""
+        if part is None and native.table_names:
+            # there was no room for them but in memory
+            return Run(native)
         with self._going_on():
             metrics = zlib.compress(native.metrics_json.encode(), 1)
             scenario = zlib.compress(native.scenario_toml.encode(), 1)
-            names = native.table_names if part is not None else []
+            names = native.table_names
             folder = ""
             size = len(metrics) + len(scenario)
             if part is not None:
@@ -249,6 +249,13 @@ class Store:
             if before is not None and before[0]:
                 shutil.rmtree(self.folder / "frames" / before[0], ignore_errors=True)
         return Run(native, trace_folder=part, holds=self._session)
+
+    def _part(self) -> Path | None:
+        """A folder for tables of a run, if there can be one; else they stay in memory."""
+        part = None
+        with self._going_on():
+            part = self._session.part()
+        return part
 
     def _trim(self) -> None:
         """Forget what was not used for longest until it is a tenth below the limit, but what was used since opening."""

@@ -14,7 +14,8 @@ import pytest
 
 import segue
 from segue import _native
-from segue.running import job, keep_of_jobs, run_jobs
+from segue.runner import Runner
+from segue.running import job, keep_of_jobs
 from segue.scenarios import load
 
 SHORT = {"duration": "20 s"}
@@ -96,14 +97,14 @@ def test_error_in_any_job_is_found_before_a_run_begins() -> None:
     told: list[tuple[int, int]] = []
     jobs = [job(scenario, {"duration": "500 s"}), job(scenario, {"duration": "soon"})]
     with pytest.raises(segue.ScenarioError, match="duration"):
-        run_jobs(jobs, threads=1, progress=lambda done, total: told.append((done, total)))
+        Runner(threads=1).runs(jobs, progress=lambda done, total: told.append((done, total)))
     assert told == []
 
 
 def test_progress_runs_from_none_to_all() -> None:
     told: list[tuple[int, int]] = []
     jobs = [job(load("sigma"), {"duration": "1 s"}, seed=seed) for seed in range(4)]
-    run_jobs(jobs, threads=2, progress=lambda done, total: told.append((done, total)))
+    Runner(threads=2).runs(jobs, progress=lambda done, total: told.append((done, total)))
     assert told[0] == (0, 4)
     assert told[-1] == (4, 4)
     assert told == sorted(told)
@@ -118,7 +119,7 @@ def test_what_progress_raises_ends_the_runs() -> None:
     jobs.insert(0, job(load("sigma"), {"duration": "1 s"}))
     started = time.monotonic()
     with pytest.raises(LookupError, match="enough"):
-        run_jobs(jobs, threads=2, progress=stop)
+        Runner(threads=2).runs(jobs, progress=stop)
     assert time.monotonic() - started < 10
 
 

@@ -273,6 +273,20 @@ def test_a_store_that_fails_is_told_once_and_done_without(tmp_path: Path) -> Non
     assert "results are not kept: no such table: run" in told[0]
 
 
+def test_tables_stay_in_memory_where_there_is_no_place_for_them(tmp_path: Path) -> None:
+    told: list[str] = []
+    runner = Runner(store=Store(tmp_path, tell=told.append))
+    (session,) = sessions(tmp_path)
+    session.with_suffix("").rmdir()
+    runs = runner.runs(jobs(2, trace=True))
+    assert all(run.packets.height for run in runs)
+    assert len(told) == 1
+    # nor are they taken for runs without tables
+    again = Runner(store=Store(tmp_path))
+    assert again.runs(jobs(2, trace=True))[0].packets.equals(runs[0].packets)
+    assert again.counts == counts(made=2)
+
+
 def test_jobs_that_write_files_are_refused(tmp_path: Path) -> None:
     scenario = load("sigma")
     for folders in ((tmp_path / "tables", None), (None, tmp_path / "captures")):
