@@ -252,10 +252,11 @@ class Store:
 
     def _part(self) -> Path | None:
         """A folder for tables of a run, if there can be one; else they stay in memory."""
-        part = None
-        with self._going_on():
-            part = self._session.part()
-        return part
+        try:
+            return self._session.part()
+        except OSError as error:
+            self._fail(error)
+            return None
 
     def _trim(self) -> None:
         """Forget what was not used for longest until it is a tenth below the limit, but what was used since opening."""
@@ -293,9 +294,12 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if not self._failed:
-                self._tell(f"{self.folder}: results are not kept: {error}")
-            self._failed = True
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._failed:
+            self._tell(f"{self.folder}: results are not kept: {error}")
+        self._failed = True
 
 
 class _Session:
