@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The calling thread.
 const THIS: Pid = Pid::from_raw(0);
@@ -44,7 +45,12 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Processors that do not sleep while this lives. One that sleeps takes its time to wake: tens of microseconds for a machine, and
+/// A processor is kept awake for so long, and may sleep for so long then. A virtual machine has a share of the processors of its
+/// host; one that is never idle has used it up with whatever its host does for it, and stands still for milliseconds then.
+const AWAKE: Duration = Duration::from_millis(5);
+const ASLEEP: Duration = Duration::from_micros(500);
+
+/// Processors that hardly sleep while this lives. One that sleeps takes its time to wake: tens of microseconds for a machine, and
 /// milliseconds for a virtual one whose host has something else to do by then.
 #[derive(Debug)]
 pub struct Awake {
@@ -96,6 +102,7 @@ impl Drop for Awake {
 }
 
 /// Nothing of the kind where the thread would be in the way of others.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own naps")]
 fn stay_on(place: usize, over: &AtomicBool) {
     let mut only = CpuSet::new();
     if only.set(place).is_err()
@@ -104,8 +111,13 @@ fn stay_on(place: usize, over: &AtomicBool) {
     {
         return;
     }
+    let mut since = Instant::now();
     while !over.load(Ordering::Relaxed) {
         core::hint::spin_loop();
+        if since.elapsed() >= AWAKE {
+            std::thread::sleep(ASLEEP);
+            since = Instant::now();
+        }
     }
 }
 
