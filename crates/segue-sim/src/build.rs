@@ -1,7 +1,8 @@
 //! From a scenario to a network: addresses, routes, machines.
 //!
 //! Address plan: cell `n` has the prefix `2001:db8:(n + 2)::/64` (the SIGMA paper's 2.0.1 and 3.0.1), wired link `n`
-//! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends. Every prefix is a /64.
+//! has `2001:db8:ff00 + n::/64` with `::1` and `::2` at its ends, or `2001:db8:feff:n::/64` from the 254th on. Every prefix is a
+//! /64.
 
 mod bearers;
 mod hosts;
@@ -23,11 +24,12 @@ pub(crate) use shims::identity as shim_identity;
 use crate::captures::{CapturedHost, Captures};
 use crate::carried;
 use crate::link::{Link, LinkConfig, Service};
-use crate::network::cells::{Attachment, Cell, Medium, Owner};
+use crate::network::cells::{Attachment, Cell, Medium, Stations};
 use crate::network::directory::Directory;
 use crate::network::errors::router_address;
 use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
+use crate::network::neighbors::Neighbors;
 use crate::network::routers::{Access, Route, RouterNode, prefix_of};
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{CellReach, RunOptions, Trace};
@@ -105,7 +107,12 @@ pub(crate) fn link_of(s: &ScenarioFile, address: Ipv6Addr) -> Option<usize> {
 
 /// Address at one end of a wired link.
 fn wire_address(link: usize, end: usize) -> Ipv6Addr {
-    Ipv6Addr::new(0x2001, 0xdb8, 0xff00 + link as u16, 0, 0, 0, 0, end as u16 + 1)
+    let host = end as u16 + 1;
+    match u8::try_from(link) {
+        // what follows is the routers'
+        Ok(few @ ..=0xfd) => Ipv6Addr::new(0x2001, 0xdb8, 0xff00 + u16::from(few), 0, 0, 0, 0, host),
+        _ => Ipv6Addr::new(0x2001, 0xdb8, 0xfeff, link as u16, 0, 0, 0, host),
+    }
 }
 
 fn link_layer(node: u32, interface: u8) -> LinkLayerAddress {
@@ -120,11 +127,9 @@ struct Numbers<'a> {
 
 impl Numbers<'_> {
     fn of(&self, name: &str) -> u32 {
-        let hosts = self.file.host.iter().map(|h| &h.name);
-        let all = hosts.chain(self.file.router.iter().map(|r| &r.name));
-        all.into_iter()
-            .position(|n| n == name)
-            .expect("names were checked") as u32
+        let host = || self.file.host.number(name);
+        let router = || Some(self.file.host.len() + self.file.router.number(name)?);
+        host().or_else(router).expect("names were checked") as u32
     }
 }
 
@@ -146,15 +151,17 @@ pub(crate) fn network_of(
     let stream = |name: &str| Stream::new(seed, name);
 
     let (mut links, mut link_ends) = wires(s, &numbers, &stream);
-    let (cells, mut channels, mut stations) = radio_cells(s, &numbers, &stream);
-    let movers: Vec<Mover> = s
+    let (cells, channels, stations) = radio_cells(s, &numbers, &stream);
+    let mut movers: Vec<Mover> = s
         .mobile
         .iter()
         .map(|m| Mover {
             node: numbers.of(&m.host),
             trajectory: way::trajectory(m, end),
+            radios: 0..0,
         })
         .collect();
+    let mover_of: BTreeMap<u32, u32> = (0..).zip(&movers).map(|(number, m)| (m.node, number)).collect();
 
     let mut nodes = Vec::new();
     let mut attachments = Vec::new();
@@ -163,20 +170,21 @@ pub(crate) fn network_of(
         let mut ports: Vec<HostPort> = wired_ends(s, &host.name)
             .map(|(l, e)| HostPort::Wire((2 * l + e) as u32))
             .collect();
+        let first_radio = attachments.len() as u32;
         for radio in 0..host.radios {
             let interface = InterfaceId(ports.len() as u8);
             ports.push(HostPort::Radio(attachments.len() as u32));
             let index = attachments.len() as u32;
-            let mut attachment = attachment(s, interface, index, &mut channels, &mut stations, &stream);
+            let mut attachment = attachment(s, interface, index, &stream);
             attachment.node = number;
-            attachment.mover = movers
-                .iter()
-                .position(|m| m.node == number)
-                .expect("hosts with radios move") as u32;
+            attachment.mover = mover_of[&number];
             attachment.technology = host.technologies.get(usize::from(radio)).copied();
             attachments.push(attachment);
         }
-        let sends_data = s.application.iter().any(|a| a.from == host.name);
+        if let Some(&mover) = mover_of.get(&number) {
+            movers[mover as usize].radios = first_radio..attachments.len() as u32;
+        }
+        let sends_data = s.application.of(&host.name).any(|(_, a)| a.from == host.name);
         let spoofs = host.spoofs;
         let mut config = host_config(s, host, number, seed);
         let role = carried::role(s, &host.name).filter(|_| kernels);
@@ -273,6 +281,7 @@ pub(crate) fn network_of(
         channels,
         stations,
         cells,
+        neighbors: Neighbors::default(),
         attachments,
         bearers,
         movers,
@@ -425,7 +434,7 @@ fn radio_cells(
     s: &ScenarioFile,
     numbers: &Numbers<'_>,
     stream: &impl Fn(&str) -> Stream,
-) -> (Vec<Cell>, Vec<Channel>, Vec<Vec<Owner>>) {
+) -> (Vec<Cell>, Vec<Channel>, Stations) {
     let shared = s.cell.iter().filter(|c| c.bearer.is_none());
     let mut channel_numbers: Vec<u16> = shared.map(|c| c.channel).collect();
     channel_numbers.sort_unstable();
@@ -442,18 +451,17 @@ fn radio_cells(
             stream(&format!("channel {number}")),
         )
     };
-    let mut channels: Vec<Channel> = channel_numbers.iter().enumerate().map(new_channel).collect();
-    let mut stations: Vec<Vec<Owner>> = vec![Vec::new(); channels.len()];
+    let channels: Vec<Channel> = channel_numbers.iter().enumerate().map(new_channel).collect();
+    let mut stations = Stations::of_channels(channels.len());
     let mut cells = Vec::new();
     for (number, entry) in s.cell.iter().enumerate() {
         let medium = entry.bearer.is_none().then(|| {
             let channel = channel_numbers
                 .binary_search(&entry.channel)
-                .expect("every cell's channel is listed");
-            stations[channel].push(Owner::Cell(number as u32));
+                .expect("every cell's channel is listed") as u32;
             Medium {
-                channel: channel as u32,
-                station: channels[channel].add_station(),
+                channel,
+                station: stations.add_cell(channel, number as u32),
             }
         });
         cells.push(Cell {
@@ -464,7 +472,6 @@ fn radio_cells(
             radius: entry.radius.metres(),
             beacon_period: s.l2.beacon_period,
             beacon_length: s.l2.beacon_size.bytes() as u32,
-            neighbors: Vec::new(),
             reached_by: smallvec::SmallVec::new(),
         });
     }
@@ -476,8 +483,6 @@ fn attachment(
     s: &ScenarioFile,
     interface: InterfaceId,
     index: u32,
-    channels: &mut [Channel],
-    stations: &mut [Vec<Owner>],
     stream: &impl Fn(&str) -> Stream,
 ) -> Attachment {
     let config = l2::Config {
@@ -486,16 +491,12 @@ fn attachment(
         loss_detection: s.l2.loss_detection,
         beacon_loss: s.l2.beacon_loss,
     };
-    for owners in stations.iter_mut() {
-        owners.push(Owner::Attachment(index));
-    }
     Attachment {
         node: 0,
         mover: 0,
         interface,
         technology: None,
         layer2: l2::Layer2::new(interface, config, stream(&format!("attachment {index}"))),
-        stations: channels.iter_mut().map(Channel::add_station).collect(),
         timer: LazyTimer::default(),
     }
 }

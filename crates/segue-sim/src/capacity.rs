@@ -11,7 +11,7 @@ type Edge<'a> = (&'a str, &'a str, u64);
 pub(crate) fn of_way(s: &ScenarioFile, from: &str, to: &str) -> Option<BitRate> {
     let mut edges = Vec::new();
     // nobody sends through another host
-    let other = |name: &str| name != from && name != to && s.host.iter().any(|h| h.name == name);
+    let other = |name: &str| name != from && name != to && s.host.number(name).is_some();
     for link in s.link.iter().filter(|l| !l.between.iter().any(|n| other(n))) {
         edges.extend(of_link(link)?);
     }

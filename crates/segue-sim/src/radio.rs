@@ -10,7 +10,7 @@ use crate::store::PacketRef;
 use segue_proto::random::Stream;
 use segue_proto::units::BitRate;
 use segue_proto::{Duration, Instant};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Timing and sizes of a channel. Defaults are those of IEEE 802.11b with the long preamble.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,9 +60,9 @@ impl Default for ChannelConfig {
     }
 }
 
-/// A station of a channel, access points included.
+/// A station of a channel, access points included. There may be any number of them: one costs nothing until it sends.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct StationId(pub u16);
+pub struct StationId(pub u32);
 
 /// What a station sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,12 +128,36 @@ struct Station {
     attempts: u32,
 }
 
+impl Station {
+    const fn new(window: u32) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            backoff: None,
+            start: None,
+            window,
+            attempts: 0,
+        }
+    }
+
+    /// Whether it is what a station is that has never sent.
+    fn is_as_new(&self, window: u32) -> bool {
+        self.queue.is_empty()
+            && self.backoff.is_none()
+            && self.start.is_none()
+            && self.window == window
+            && self.attempts == 0
+    }
+}
+
 /// A shared medium.
 #[derive(Debug)]
 pub struct Channel {
     index: u32,
     config: ChannelConfig,
-    stations: Vec<Station>,
+    /// Those that have sent something and were not flushed since.
+    stations: BTreeMap<StationId, Station>,
+    /// Those of them with a frame, or with a time to begin: nobody else has a part in what happens. Lowest first.
+    contending: Vec<StationId>,
     stream: Stream,
     /// Stations sending now, lowest first; empty while idle.
     sending: Vec<StationId>,
@@ -148,25 +172,13 @@ impl Channel {
         Self {
             index,
             config,
-            stations: Vec::new(),
+            stations: BTreeMap::new(),
+            contending: Vec::new(),
             stream,
             sending: Vec::new(),
             idle_since: Instant::ZERO,
             generation: 0,
         }
-    }
-
-    /// Adds a station with an empty queue.
-    pub fn add_station(&mut self) -> StationId {
-        let window = self.config.cw_min;
-        self.stations.push(Station {
-            queue: VecDeque::new(),
-            backoff: None,
-            start: None,
-            window,
-            attempts: 0,
-        });
-        StationId(self.stations.len() as u16 - 1)
     }
 
     /// Queues a frame; beacons go before everything but a frame under way, urgent frames behind them. `false` if the queue
@@ -179,7 +191,10 @@ impl Channel {
         scheduler: &mut Scheduler,
     ) -> bool {
         let sending = self.sending.contains(&from);
-        let station = &mut self.stations[from.0 as usize];
+        let station = self
+            .stations
+            .entry(from)
+            .or_insert_with(|| Station::new(self.config.cw_min));
         // A frame that has been attempted keeps its place: its retry count is the station's.
         let behind = usize::from(sending || station.attempts > 0).min(station.queue.len());
         if matches!(frame, Frame::Beacon { .. }) {
@@ -196,6 +211,9 @@ impl Channel {
                 return false;
             }
             station.queue.push_back(frame);
+        }
+        if let Err(at) = self.contending.binary_search(&from) {
+            self.contending.insert(at, from);
         }
         if self.sending.is_empty() && station.start.is_none() {
             // Medium idle: a station that finds it idle for DIFS sends at once (802.11 section 9.3.4.2).
@@ -214,8 +232,16 @@ impl Channel {
     /// Drops the frames waiting for `to`, and gives them.
     pub fn flush(&mut self, from: StationId) -> Vec<Frame> {
         let sending = self.sending.contains(&from);
-        let queue = &mut self.stations[from.0 as usize].queue;
-        queue.drain(usize::from(sending).min(queue.len())..).collect()
+        let Some(station) = self.stations.get_mut(&from) else {
+            return Vec::new();
+        };
+        let queue = &mut station.queue;
+        let frames = queue.drain(usize::from(sending).min(queue.len())..).collect();
+        if station.is_as_new(self.config.cw_min) {
+            self.stations.remove(&from);
+            self.contending.retain(|s| *s != from);
+        }
+        frames
     }
 
     /// A scheduled moment of the channel: a transmission begins or ends. `in_reach(from, to)` says whether a unicast
@@ -259,16 +285,17 @@ impl Channel {
 
     fn begin(&mut self, now: Instant, scheduler: &mut Scheduler) {
         let mut air_time = Duration::ZERO;
-        for index in 0..self.stations.len() {
-            let Some(start) = self.stations[index].start.take() else {
+        for index in 0..self.contending.len() {
+            let id = self.contending[index];
+            let Some(station) = self.stations.get_mut(&id) else {
                 continue;
             };
-            let Some(&frame) = self.stations[index].queue.front() else {
+            let (Some(start), Some(&frame)) = (station.start.take(), station.queue.front()) else {
                 continue;
             };
             if start <= now {
-                self.stations[index].backoff = None;
-                self.sending.push(StationId(index as u16));
+                station.backoff = None;
+                self.sending.push(id);
                 air_time = air_time.max(self.air_time(&frame));
             } else {
                 // The count-down freezes; a slot begun is counted again.
@@ -276,9 +303,10 @@ impl Channel {
                     .since(now)
                     .as_nanos()
                     .div_ceil(self.config.slot.as_nanos().max(1));
-                self.stations[index].backoff = Some(left as u32);
+                station.backoff = Some(left as u32);
             }
         }
+        self.leave();
         if !self.sending.is_empty() {
             self.schedule(now + air_time, scheduler);
         }
@@ -293,7 +321,9 @@ impl Channel {
         self.idle_since = now;
         let collided = self.sending.len() > 1;
         for from in core::mem::take(&mut self.sending) {
-            let station = &mut self.stations[from.0 as usize];
+            let Some(station) = self.stations.get_mut(&from) else {
+                continue;
+            };
             let Some(&frame) = station.queue.front() else {
                 continue;
             };
@@ -314,13 +344,24 @@ impl Channel {
             (station.window, station.attempts) = (self.config.cw_min, 0);
             outcomes.push(outcome);
         }
+        self.leave();
+    }
+
+    /// Those that have nothing to send, and none to begin with, have no part any more.
+    fn leave(&mut self) {
+        let stations = &self.stations;
+        self.contending.retain(|id| {
+            let station = stations.get(id);
+            station.is_some_and(|s| !s.queue.is_empty() || s.start.is_some())
+        });
     }
 
     /// The medium is idle again: every station with a frame counts down.
     fn resume(&mut self, now: Instant, scheduler: &mut Scheduler) {
         let ready = now + self.config.difs;
-        for station in &mut self.stations {
-            if !station.queue.is_empty() {
+        for id in &self.contending {
+            let station = self.stations.get_mut(id);
+            if let Some(station) = station.filter(|station| !station.queue.is_empty()) {
                 let slots = draw(station, &mut self.stream);
                 station.start = Some(ready + self.config.slot * u64::from(slots));
             }
@@ -329,7 +370,11 @@ impl Channel {
     }
 
     fn schedule_start(&mut self, scheduler: &mut Scheduler) {
-        if let Some(start) = self.stations.iter().filter_map(|s| s.start).min() {
+        let starts = self
+            .contending
+            .iter()
+            .filter_map(|id| self.stations.get(id)?.start);
+        if let Some(start) = starts.min() {
             self.schedule(start, scheduler);
         }
     }
@@ -380,8 +425,7 @@ mod tests {
     fn a_lone_frame_on_an_idle_channel_takes_its_air_time() {
         let mut scheduler = Scheduler::default();
         let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
-        let ap = channel.add_station();
-        channel.add_station();
+        let ap = StationId(0);
         let at = Instant::ZERO + Duration::from_millis(1);
         assert!(channel.enqueue(at, ap, unicast(0), &mut scheduler));
         let done = run(&mut channel, &mut scheduler, true);
@@ -398,8 +442,7 @@ mod tests {
     fn a_receiver_out_of_reach_costs_all_attempts() {
         let mut scheduler = Scheduler::default();
         let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
-        let ap = channel.add_station();
-        channel.add_station();
+        let ap = StationId(0);
         channel.enqueue(Instant::ZERO, ap, unicast(0), &mut scheduler);
         let done = run(&mut channel, &mut scheduler, false);
         assert_eq!(done.len(), 1);
@@ -415,7 +458,7 @@ mod tests {
             ..ChannelConfig::default()
         };
         let mut channel = Channel::new(0, config, Stream::new(3, "c"));
-        let (a, b) = (channel.add_station(), channel.add_station());
+        let (a, b) = (StationId(0), StationId(1));
         for n in 0..2000 {
             channel.enqueue(Instant::ZERO, a, unicast(n), &mut scheduler);
             let length = 1000;
@@ -452,8 +495,7 @@ mod tests {
     fn a_beacon_goes_before_waiting_data() {
         let mut scheduler = Scheduler::default();
         let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
-        let ap = channel.add_station();
-        channel.add_station();
+        let ap = StationId(0);
         for n in 0..5 {
             channel.enqueue(Instant::ZERO, ap, unicast(n), &mut scheduler);
         }
@@ -478,8 +520,7 @@ mod tests {
             ..ChannelConfig::default()
         };
         let mut channel = Channel::new(0, config, Stream::new(1, "c"));
-        let ap = channel.add_station();
-        channel.add_station();
+        let ap = StationId(0);
         let broadcast = |n, urgent| Frame::Broadcast {
             packet: PacketRef(n),
             length: 100,

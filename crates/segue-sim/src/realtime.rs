@@ -129,7 +129,7 @@ impl<'a> Realtime<'a> {
     #[must_use]
     pub fn application(&self, entry: &ApplicationEntry) -> Option<KernelApplication> {
         let s = self.scenario.file();
-        let number = |name: &str| s.host.iter().position(|h| h.name == name).map(|n| n as u32);
+        let number = |name: &str| s.host.number(name).map(|n| n as u32);
         let client = build::opener(s, entry);
         let server = build::server(s, entry);
         Some(KernelApplication {

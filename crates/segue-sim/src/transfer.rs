@@ -22,7 +22,7 @@ pub(crate) fn begin(s: &ScenarioFile, flows: &[FlowMetrics]) -> Option<Duration>
 pub(crate) fn time_s(s: &ScenarioFile, network: &Network, begin: Option<Duration>) -> Option<f64> {
     let application = s.application.iter().find(|a| a.size.is_some())?;
     let size = application.size?.bytes();
-    let number = s.host.iter().position(|h| h.name == application.to)?;
+    let number = s.host.number(&application.to)?;
     let Node::Host(receiver) = network.nodes.get(number)? else {
         return None;
     };

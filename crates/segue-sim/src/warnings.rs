@@ -1,6 +1,6 @@
 //! What a run says of itself that its figures do not: what had no effect, was never served, or was out of reach.
 
-use crate::network::cells::{Attachment, Place, PlaceKind};
+use crate::network::cells::{Place, PlaceKind};
 use crate::network::{Network, Node};
 use crate::scenario::Scenario;
 use crate::scenario::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
@@ -248,7 +248,7 @@ impl About<'_> {
     }
 
     fn host(&self, name: &str) -> Option<&Host> {
-        let number = self.file.host.iter().position(|h| h.name == name)?;
+        let number = self.file.host.number(name)?;
         match &self.network.nodes[number] {
             Node::Host(node) => Some(&node.host),
             Node::Router(_) => None,
@@ -328,12 +328,15 @@ impl About<'_> {
     fn out_of_coverage(&self) -> Vec<Warning> {
         let network = self.network;
         let movers = network.movers.iter().enumerate();
+        let mut places: Vec<Vec<Place>> = vec![Vec::new(); network.movers.len()];
+        for place in &network.places {
+            places[place.mover as usize].push(*place);
+        }
         movers
             .filter_map(|(mover, m)| {
-                let mover = mover as u32;
-                let radios: Vec<&Attachment> = network.attachments.iter().filter(|a| a.mover == mover).collect();
+                let radios = &network.attachments[m.radios.start as usize..m.radios.end as usize];
                 let hears = |cell: u32| radios.iter().any(|a| a.hears(&network.cells[cell as usize]));
-                let gaps = gaps(&network.places, mover, network.end, hears);
+                let gaps = gaps(&places[mover], network.end, hears);
                 let longest = gaps.iter().max_by_key(|(since, until)| until.since(*since))?;
                 let together: f64 = gaps.iter().map(|(since, until)| until.since(*since).as_secs_f64()).sum();
                 let name = self.name(m.node);
@@ -420,12 +423,12 @@ impl About<'_> {
     }
 }
 
-/// When a host on its way was in reach of no cell that it `hears`: from when until when.
-fn gaps(places: &[Place], mover: u32, end: Instant, hears: impl Fn(u32) -> bool) -> Vec<(Instant, Instant)> {
+/// When a host that comes to these places was in reach of no cell that it `hears`: from when until when.
+fn gaps(places: &[Place], end: Instant, hears: impl Fn(u32) -> bool) -> Vec<(Instant, Instant)> {
     let mut reached = 0u32;
     let mut since = Some(Instant::ZERO);
     let mut gaps = Vec::new();
-    for place in places.iter().filter(|p| p.mover == mover && p.time <= end) {
+    for place in places.iter().filter(|p| p.time <= end) {
         match place.kind {
             PlaceKind::Enters(cell) if hears(cell) => {
                 reached += 1;
@@ -479,11 +482,11 @@ mod tests {
             place(40, PlaceKind::Leaves(0)),
         ];
         assert_eq!(
-            gaps(&places, 0, at(50), |cell| cell != 2),
+            gaps(&places, at(50), |cell| cell != 2),
             [(at(20), at(30)), (at(40), at(50))]
         );
-        assert_eq!(gaps(&places, 0, at(50), |_| true), [(at(20), at(25))]);
-        assert_eq!(gaps(&places, 1, at(50), |_| true), [(at(0), at(50))]);
+        assert_eq!(gaps(&places, at(50), |_| true), [(at(20), at(25))]);
+        assert_eq!(gaps(&[], at(50), |_| true), [(at(0), at(50))]);
     }
 
     #[test]

@@ -173,7 +173,7 @@ pub(super) fn host_wire_address(s: &ScenarioFile, host: &str, link: usize, end: 
 /// otherwise the host that moves, or else the sender. A host that is connected to without a look-up must have an address
 /// that does not change.
 pub(crate) fn opener<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a String {
-    let radios = |name: &str| s.host.iter().any(|h| h.name == name && h.radios > 0);
+    let radios = |name: &str| s.host.named(name).is_some_and(|h| h.radios > 0);
     if (radios(&a.to) || comes_and_goes(s, &a.to)) && !a.by_name && !s.scheme.has_shim() {
         &a.to
     } else {
@@ -188,7 +188,7 @@ pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a Strin
 
 /// The flows that the applications are to have, with the connections that they have in a network that has run.
 pub(crate) fn flows_of(s: &ScenarioFile, network: &Network) -> Vec<Application> {
-    let node = |name: &str| s.host.iter().position(|h| h.name == name);
+    let node = |name: &str| s.host.number(name);
     let flow = |(number, a): (usize, &ApplicationEntry)| {
         let by = node(opener(s, a))?;
         Some(Application {
@@ -244,7 +244,7 @@ fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
 /// The parts on `host` of the first so many applications.
 fn first_applications(s: &ScenarioFile, most: usize, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();
-    for a in s.application.iter().take(most) {
+    for (_, a) in s.application.of(host).take_while(|(number, _)| *number < most) {
         let listens = parts
             .iter()
             .any(|p| p.role == app::Role::Listen && p.transport == a.transport);

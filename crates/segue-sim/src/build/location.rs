@@ -52,7 +52,7 @@ pub(super) fn config(s: &ScenarioFile, host: &str, seed: u64) -> LocationConfig 
     }
     let own = s.mobile.of(host).and_then(|m| name(s, m));
     let moves = own.is_some();
-    let looks_up = s.application.iter().any(|a| a.by_name && a.from == host);
+    let looks_up = s.application.of(host).any(|(_, a)| a.by_name && a.from == host);
     let client = ClientConfig {
         record: own.map(|name| (zone, name)),
         // Whoever looks up needs no key, as with any name.

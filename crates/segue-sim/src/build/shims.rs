@@ -14,6 +14,7 @@ use segue_proto::mip6::{
 use segue_proto::nd::{form_address_with, interface_identifier};
 use segue_proto::random::{SecretRng as _, Stream};
 use segue_wire::ilnp::{Locator, Nid};
+use std::collections::BTreeSet;
 
 /// SPI of all security associations between mobile nodes and home agents: each has its own key.
 const SPI: u32 = 256;
@@ -45,7 +46,7 @@ pub(crate) fn identity(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
 
 /// Whether a host speaks IPv6 alone.
 pub(super) fn is_plain(s: &ScenarioFile, host: &str) -> bool {
-    s.host.iter().any(|h| h.name == host && h.plain)
+    s.host.named(host).is_some_and(|h| h.plain)
 }
 
 /// The home agent of an access router, if a mobile host has its home in its cell.
@@ -69,7 +70,7 @@ pub(super) fn home_agent(s: &ScenarioFile, cell: usize, seed: u64) -> Option<Box
 
 /// The prefix that a cell has for the world: its own, or the one that stands for it beyond the border of its site.
 pub(super) fn outside_prefix(s: &ScenarioFile, cell: usize) -> Ipv6Addr {
-    let router = s.router.iter().find(|r| r.name == s.cell[cell].router);
+    let router = s.router.named(&s.cell[cell].router);
     router
         .and_then(|r| r.rewrites_to)
         .unwrap_or_else(|| cell_prefix(cell))
@@ -146,7 +147,16 @@ fn mobile_ipv6(s: &ScenarioFile, host: &HostEntry, seed: u64) -> ShimConfig {
 }
 
 fn ilnp_config(s: &ScenarioFile, host: &HostEntry) -> ilnp::Config {
-    let peers = s.host.iter().filter(|h| h.name != host.name && !h.plain);
+    // whom it has something to do with, in the order of the file
+    let partners = s.application.of(&host.name).flat_map(|(_, a)| [&a.from, &a.to]);
+    let forgers = s
+        .forgery
+        .iter()
+        .filter(|f| [&f.from, &f.to].contains(&&host.name));
+    let partners = partners.chain(forgers.flat_map(|f| [&f.from, &f.to, &f.about]));
+    let numbers: BTreeSet<usize> = partners.filter_map(|name| s.host.number(name)).collect();
+    let peers = numbers.into_iter().map(|number| &s.host[number]);
+    let peers = peers.filter(|h| h.name != host.name && !h.plain);
     let known = peers.filter_map(|peer| {
         let locators = first_locators(s, &peer.name);
         let nid = nid(s, &peer.name);
@@ -213,7 +223,7 @@ fn fixed_address(s: &ScenarioFile, host: &str) -> Option<Ipv6Addr> {
 }
 
 fn number(s: &ScenarioFile, host: &str) -> u32 {
-    s.host.iter().position(|h| h.name == host).unwrap_or_default() as u32
+    s.host.number(host).unwrap_or_default() as u32
 }
 
 /// What a mobile host and its home agent share.

@@ -1,6 +1,7 @@
 //! Cells, the radios attached to them, and the places of the trajectory where reach changes.
 
-use super::{LazyTimer, Network};
+use super::hosts::HostPort;
+use super::{LazyTimer, Network, Node};
 use crate::mobility::Point;
 use crate::radio::{Frame, Outcome, StationId};
 use crate::recorder::DropCause;
@@ -23,10 +24,7 @@ pub(crate) struct Cell {
     pub radius: f64,
     pub beacon_period: Duration,
     pub beacon_length: u32,
-    /// Addresses on the cell's link, with the attachment that has them: the router's neighbour cache. It is filled
-    /// when an address becomes usable; the neighbour solicitations that would fill it are left out.
-    pub neighbors: Vec<(Ipv6Addr, u32)>,
-    /// The moving hosts within reach, by their numbers among [`Network::movers`].
+    /// The moving hosts within reach, by their numbers among [`Network::movers`], lowest first.
     pub reached_by: SmallVec<[u32; 4]>,
 }
 
@@ -40,7 +38,19 @@ pub(crate) struct Medium {
 
 impl Cell {
     pub fn is_reached_by(&self, mover: u32) -> bool {
-        self.reached_by.contains(&mover)
+        self.reached_by.binary_search(&mover).is_ok()
+    }
+
+    fn enter(&mut self, mover: u32) {
+        if let Err(at) = self.reached_by.binary_search(&mover) {
+            self.reached_by.insert(at, mover);
+        }
+    }
+
+    fn leave(&mut self, mover: u32) {
+        if let Ok(at) = self.reached_by.binary_search(&mover) {
+            self.reached_by.remove(at);
+        }
     }
 }
 
@@ -53,8 +63,6 @@ pub(crate) struct Attachment {
     /// Of the cells that it hears; nothing for all.
     pub technology: Option<Technology>,
     pub layer2: Layer2,
-    /// Its station on every channel.
-    pub stations: Vec<StationId>,
     pub timer: LazyTimer,
 }
 
@@ -65,6 +73,43 @@ pub(crate) enum Owner {
     Cell(u32),
     /// An attachment.
     Attachment(u32),
+}
+
+/// Who the stations of channels are: the access points of the cells that share one, in the order of the file, then every radio, by
+/// its number.
+#[derive(Debug)]
+pub(crate) struct Stations {
+    /// Of each channel, its cells.
+    cells: Vec<Vec<u32>>,
+}
+
+impl Stations {
+    /// Of so many channels, without a cell.
+    pub fn of_channels(channels: usize) -> Self {
+        Self {
+            cells: vec![Vec::new(); channels],
+        }
+    }
+
+    /// One more cell on a channel.
+    pub fn add_cell(&mut self, channel: u32, cell: u32) -> StationId {
+        let cells = &mut self.cells[channel as usize];
+        cells.push(cell);
+        StationId(cells.len() as u32 - 1)
+    }
+
+    /// The station of a radio on a channel.
+    pub fn of_attachment(&self, channel: u32, attachment: u32) -> StationId {
+        StationId(self.cells[channel as usize].len() as u32 + attachment)
+    }
+
+    fn owner(&self, channel: u32, station: StationId) -> Owner {
+        let cells = &self.cells[channel as usize];
+        match cells.get(station.0 as usize) {
+            Some(&cell) => Owner::Cell(cell),
+            None => Owner::Attachment(station.0 - cells.len() as u32),
+        }
+    }
 }
 
 /// A moment of the trajectory.
@@ -120,9 +165,9 @@ impl Network {
     /// A radio channel's transmission begins or ends.
     pub fn channel_event(&mut self, channel: u32, generation: u32) {
         let mut outcomes = core::mem::take(&mut self.outcomes);
-        let (cells, attachments, owners) = (&self.cells, &self.attachments, &self.stations[channel as usize]);
-        let in_reach = |from: StationId, to: StationId| match (owners[from.0 as usize], owners[to.0 as usize])
-        {
+        let (cells, attachments) = (&self.cells, &self.attachments);
+        let owner = |station| self.stations.owner(channel, station);
+        let in_reach = |from: StationId, to: StationId| match (owner(from), owner(to)) {
             (Owner::Cell(cell), Owner::Attachment(attachment)) => {
                 let a = &attachments[attachment as usize];
                 cells[cell as usize].is_reached_by(a.mover) && a.is_attached_to(cell)
@@ -146,8 +191,7 @@ impl Network {
     }
 
     fn frame_done(&mut self, channel: u32, outcome: Outcome) {
-        let owner =
-            |network: &Self, station: StationId| network.stations[channel as usize][station.0 as usize];
+        let owner = |network: &Self, station| network.stations.owner(channel, station);
         let (from, frame, lost) = match outcome {
             Outcome::Sent(from, frame) => (from, frame, None),
             Outcome::OutOfReach(from, frame) => (from, frame, Some(DropCause::OutOfReach)),
@@ -176,7 +220,12 @@ impl Network {
                 let Owner::Cell(cell) = from else {
                     unreachable!("stations send to their access point")
                 };
-                for attachment in 0..self.attachments.len() as u32 {
+                let reached = self.cells[cell as usize].reached_by.iter();
+                let radios = reached.flat_map(|mover| self.movers[*mover as usize].radios.clone());
+                let attached = |a: &u32| self.attachments[*a as usize].is_attached_to(cell);
+                let mut receivers: Vec<u32> = radios.filter(attached).collect();
+                receivers.sort_unstable();
+                for attachment in receivers {
                     let a = &self.attachments[attachment as usize];
                     if self.cells[cell as usize].is_reached_by(a.mover) && a.is_attached_to(cell) {
                         let copy = self.store.duplicate(packet);
@@ -203,10 +252,10 @@ impl Network {
     /// A beacon is heard by every host in the cell's reach: by the radio that is engaged with the cell, or by every idle
     /// one. A radio that is engaged elsewhere is on another channel.
     fn beacon_heard(&mut self, cell: u32) {
-        for mover in 0..self.movers.len() as u32 {
-            if self.cells[cell as usize].is_reached_by(mover) {
-                self.beacon_heard_by(cell, mover);
-            }
+        let mut next = 0;
+        while let Some(&mover) = self.cells[cell as usize].reached_by.get(next) {
+            self.beacon_heard_by(cell, mover);
+            next += 1;
         }
     }
 
@@ -214,18 +263,20 @@ impl Network {
         let at = self.movers[mover as usize].trajectory.position(self.now);
         let c = &self.cells[cell as usize];
         let signal = signal_dbm(at.distance(c.position), c.radius);
-        let engaged = self
-            .attachments
-            .iter()
-            .position(|a| a.mover == mover && a.is_engaged_with(cell));
-        for attachment in 0..self.attachments.len() {
-            let a = &self.attachments[attachment];
+        let radios = self.movers[mover as usize].radios.clone();
+        let engaged = radios
+            .clone()
+            .find(|&a| self.attachments[a as usize].is_engaged_with(cell));
+        for attachment in radios {
+            let a = &self.attachments[attachment as usize];
             let hears = engaged.map_or(matches!(a.layer2.state(), State::Detached), |e| e == attachment);
-            if a.mover == mover && hears && a.hears(&self.cells[cell as usize]) {
-                self.attachments[attachment]
-                    .layer2
-                    .handle_beacon(self.now, CellId(cell as u16), signal);
-                self.service_attachment(attachment as u32);
+            if hears && a.hears(&self.cells[cell as usize]) {
+                self.attachments[attachment as usize].layer2.handle_beacon(
+                    self.now,
+                    CellId(cell as u16),
+                    signal,
+                );
+                self.service_attachment(attachment);
             }
         }
     }
@@ -274,7 +325,7 @@ impl Network {
     fn flush_station(&mut self, attachment: u32) {
         let node = self.attachments[attachment as usize].node;
         for channel in 0..self.channels.len() {
-            let station = self.attachments[attachment as usize].stations[channel];
+            let station = self.stations.of_attachment(channel as u32, attachment);
             for frame in self.channels[channel].flush(station) {
                 if let Frame::Unicast { packet, .. } | Frame::Broadcast { packet, .. } = frame {
                     self.drop_packet(packet, node, DropCause::NoLink);
@@ -294,7 +345,10 @@ impl Network {
             return self.send_up_bearer(attachment, u32::from(cell.0), packet);
         };
         let channel = medium.channel as usize;
-        let (to, from) = (medium.station, a.stations[channel]);
+        let (to, from) = (
+            medium.station,
+            self.stations.of_attachment(medium.channel, attachment),
+        );
         let frame = Frame::Unicast {
             to,
             packet,
@@ -334,7 +388,7 @@ impl Network {
             }
             return;
         }
-        let Some(&(_, attachment)) = c.neighbors.iter().find(|(address, _)| *address == destination) else {
+        let Some(attachment) = self.neighbors.find(cell, destination) else {
             return self.drop_packet(packet, router, DropCause::NoNeighbor);
         };
         let Some(Medium { channel, station }) = medium else {
@@ -344,7 +398,7 @@ impl Network {
         let a = &self.attachments[attachment as usize];
         let gone = !c.is_reached_by(a.mover) || !a.is_attached_to(cell);
         let frame = Frame::Unicast {
-            to: a.stations[channel],
+            to: self.stations.of_attachment(channel as u32, attachment),
             packet,
             length,
             urgent,
@@ -366,26 +420,30 @@ impl Network {
 
     /// An address of a host became usable, or ceased to be: the access router's neighbour cache follows.
     pub fn learn_neighbor(&mut self, node: u32, local: LocalAddress, usable: bool) {
-        let at = self
-            .attachments
-            .iter()
-            .position(|a| a.node == node && a.interface == local.interface);
-        let Some(attachment) = at else { return };
-        for cell in &mut self.cells {
-            cell.neighbors.retain(|(address, _)| *address != local.address);
-        }
-        let cell = self.attachments[attachment].layer2.attached_cell();
+        let Some(attachment) = self.radio_of(node, local.interface) else {
+            return;
+        };
+        self.neighbors.forget(local.address);
+        let cell = self.attachments[attachment as usize].layer2.attached_cell();
         if let (true, Some(cell)) = (usable, cell) {
-            self.cells[cell.0 as usize]
-                .neighbors
-                .push((local.address, attachment as u32));
+            self.neighbors.learn(u32::from(cell.0), local.address, attachment);
+        }
+    }
+
+    /// The radio that an interface of a host is.
+    fn radio_of(&self, node: u32, interface: InterfaceId) -> Option<u32> {
+        let Node::Host(host) = &self.nodes[node as usize] else {
+            return None;
+        };
+        match host.ports.get(usize::from(interface.0))? {
+            HostPort::Radio(attachment) => Some(*attachment),
+            HostPort::Wire(_) => None,
         }
     }
 
     pub fn glean_neighbor(&mut self, cell: u32, source: Ipv6Addr, attachment: u32) {
-        let neighbors = &mut self.cells[cell as usize].neighbors;
-        if source.is_unicast_link_local() && !neighbors.contains(&(source, attachment)) {
-            neighbors.push((source, attachment));
+        if source.is_unicast_link_local() {
+            self.neighbors.learn(cell, source, attachment);
         }
     }
 
@@ -399,20 +457,19 @@ impl Network {
         let node = self.movers[mover as usize].node;
         self.recorder.place(self.now, node, place.kind);
         match place.kind {
-            PlaceKind::Enters(cell) => self.cells[cell as usize].reached_by.push(mover),
+            PlaceKind::Enters(cell) => self.cells[cell as usize].enter(mover),
             PlaceKind::Leaves(cell) => {
-                self.cells[cell as usize].reached_by.retain(|m| *m != mover);
-                for attachment in 0..self.attachments.len() as u32 {
+                self.cells[cell as usize].leave(mover);
+                for attachment in self.movers[mover as usize].radios.clone() {
                     let a = &mut self.attachments[attachment as usize];
-                    if a.mover == mover {
-                        a.layer2.handle_out_of_reach(self.now, CellId(cell as u16));
-                        self.service_attachment(attachment);
-                    }
+                    a.layer2.handle_out_of_reach(self.now, CellId(cell as u16));
+                    self.service_attachment(attachment);
                 }
             }
             PlaceKind::WillLeave(cell, after) => {
-                let own = |a: &&Attachment| a.mover == mover && a.is_attached_to(cell);
-                let attached = self.attachments.iter().find(own);
+                let radios = self.movers[mover as usize].radios.clone();
+                let mut own = radios.map(|a| &self.attachments[a as usize]);
+                let attached = own.find(|a| a.is_attached_to(cell));
                 if let Some(interface) = attached.map(|a| a.interface) {
                     let cell = CellId(cell as u16);
                     self.give_link_event(

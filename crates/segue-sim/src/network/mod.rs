@@ -9,6 +9,7 @@ mod home_agents;
 pub(crate) mod hosts;
 pub(crate) mod kernels;
 pub(crate) mod link_script;
+pub(crate) mod neighbors;
 mod priority;
 pub(crate) mod readdressing;
 pub(crate) mod routers;
@@ -25,6 +26,7 @@ use crate::store::{PacketRef, PacketStore};
 use crate::warnings::Notes;
 use cells::{Attachment, Cell, Place};
 use core::hint::cold_path;
+use core::ops::Range;
 use hosts::HostNode;
 use routers::RouterNode;
 use segue_proto::random::Stream;
@@ -45,6 +47,8 @@ pub(crate) enum Node {
 pub(crate) struct Mover {
     pub node: u32,
     pub trajectory: Trajectory,
+    /// Its radios, by their numbers among [`Network::attachments`].
+    pub radios: Range<u32>,
 }
 
 /// Where a link ends.
@@ -67,9 +71,10 @@ pub(crate) struct Network {
     pub links: Vec<Link>,
     pub link_ends: Vec<LinkEnd>,
     pub channels: Vec<Channel>,
-    /// Who a channel's stations are, by channel and station.
-    pub stations: Vec<Vec<cells::Owner>>,
+    /// Who a channel's stations are.
+    pub stations: cells::Stations,
     pub cells: Vec<Cell>,
+    pub neighbors: neighbors::Neighbors,
     pub attachments: Vec<Attachment>,
     /// Links that stations have to themselves.
     pub bearers: bearers::Bearers,

@@ -3,6 +3,7 @@
 use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use super::validate::{Problem, is_host, problem, written};
 use segue_proto::app;
+use std::collections::BTreeMap;
 
 /// Messages per second that a constant-rate sender may be asked for: each is an event.
 const MOST_MESSAGES_PER_SECOND: f64 = 100_000.0;
@@ -96,8 +97,8 @@ fn one_association_each(s: &ScenarioFile) -> Result<(), Problem> {
                 .all(|end| [&a.from, &a.to].contains(&end))
         };
         let before = |(j, b): &(usize, &ApplicationEntry)| (b.start, *j) < (a.start, i);
-        let earlier = s.application.iter().enumerate().filter(before);
-        if let Some((other, _)) = earlier.clone().find(|(_, b)| sctp(b) && ends(b) && endless(b)) {
+        let mut earlier = s.application.of(&a.from).filter(before);
+        if let Some((other, _)) = earlier.find(|(_, b)| sctp(b) && ends(b) && endless(b)) {
             return problem(
                 format!("application[{i}]"),
                 format!(
@@ -198,14 +199,13 @@ fn reachable(s: &ScenarioFile, a: &ApplicationEntry, key: &impl Fn(&str) -> Stri
 
 /// A host's one port of a transport serves one kind of application: the host that is connected to must know what for.
 fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
-    let mut serving: Vec<(&String, app::Transport, app::Kind)> = Vec::new();
+    let mut serving: BTreeMap<&String, Vec<(app::Transport, app::Kind)>> = BTreeMap::new();
     for (i, a) in s.application.iter().enumerate() {
         let host = crate::build::server(s, a);
         let kind = crate::build::kind(a, *host == a.from);
-        if serving
-            .iter()
-            .any(|(other, over, does)| *other == host && *over == a.transport && *does != kind)
-        {
+        let own = serving.entry(host).or_default();
+        let before = own.iter().find(|(over, _)| *over == a.transport);
+        if before.is_some_and(|(_, does)| *does != kind) {
             return problem(
                 format!("application[{i}]"),
                 format!(
@@ -213,7 +213,9 @@ fn one_server_each(s: &ScenarioFile) -> Result<(), Problem> {
                 ),
             );
         }
-        serving.push((host, a.transport, kind));
+        if before.is_none() {
+            own.push((a.transport, kind));
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The hosts that move: `[mobile]` for one, `[[mobile]]` for several.
 
 use super::model::MobileSection;
+use super::named::Named;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +9,7 @@ use std::fmt;
 
 /// The hosts that move, in the order of the file.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Mobiles(Vec<MobileSection>);
+pub struct Mobiles(Named<MobileSection>);
 
 impl Mobiles {
     /// All of them.
@@ -29,7 +30,12 @@ impl Mobiles {
     /// How `host` moves, if it does.
     #[must_use]
     pub fn of(&self, host: &str) -> Option<&MobileSection> {
-        self.iter().find(|m| m.host == host)
+        self.0.named(host)
+    }
+
+    /// Whether the host of the one with this number is that of nobody before it.
+    pub(super) fn is_first(&self, number: usize) -> bool {
+        self.0.is_first(number)
     }
 
     /// Whether nobody moves.
@@ -79,7 +85,7 @@ impl<'de> Visitor<'de> for OneOrMore {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Mobiles, A::Error> {
-        MobileSection::deserialize(MapAccessDeserializer::new(map)).map(|one| Mobiles(vec![one]))
+        MobileSection::deserialize(MapAccessDeserializer::new(map)).map(|one| Mobiles(vec![one].into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Mobiles, A::Error> {
@@ -87,6 +93,6 @@ impl<'de> Visitor<'de> for OneOrMore {
         while let Some(next) = list.next_element()? {
             all.push(next);
         }
-        Ok(Mobiles(all))
+        Ok(Mobiles(all.into()))
     }
 }

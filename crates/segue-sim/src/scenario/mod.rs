@@ -1,6 +1,7 @@
 //! Scenarios: TOML, overrides, and what is refused.
 
 mod access;
+mod application_list;
 mod applications;
 mod cases;
 mod effect;
@@ -11,8 +12,10 @@ pub mod files;
 mod location;
 mod mobiles;
 pub mod model;
+mod named;
 mod overrides;
 mod parameters;
+mod populations;
 pub mod presence;
 pub mod remedy;
 pub mod schemes;
@@ -25,10 +28,12 @@ mod validate;
 pub(crate) use validate::{first_cell, point};
 
 use crate::warnings::Warning;
+pub use application_list::Applications;
 use error::Choices;
 pub use error::ScenarioError;
 pub use mobiles::Mobiles;
 pub use model::ScenarioFile;
+pub use named::{Name, Named};
 
 /// A scenario that has been read and found possible.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,13 +70,19 @@ impl Scenario {
             set.push((key, value.clone()));
         }
         let overrides = &set[..];
+        let populations = populations::expand(&mut table).map_err(|(key, problem)| {
+            let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
+            ScenarioError::new(&source, &key, problem)
+        })?;
         technology::apply(&mut table, file)?;
         shape::check(&table).map_err(|(key, expected)| {
+            let key = populations.entry_of(&key);
             let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
             ScenarioError::new(&source, &key, expected)
         })?;
         // a key that follows from a parameter goes by the name of that
         let named = |key: &str| {
+            let key = &populations.entry_of(key)[..];
             let (name, outside) = parameters.naming(key);
             let source = overrides::source_of(key, overrides);
             let set = outside.then(|| overrides::SOURCE.to_owned());

@@ -1,7 +1,9 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
+use super::application_list::Applications;
 use super::files::{MobilitySection, TraceSection};
 use super::mobiles::Mobiles;
+use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
@@ -90,10 +92,10 @@ pub struct ScenarioFile {
     pub remedy: super::remedy::RemedySection,
     /// Hosts.
     #[serde(default)]
-    pub host: Vec<HostEntry>,
+    pub host: Named<HostEntry>,
     /// Routers.
     #[serde(default)]
-    pub router: Vec<RouterEntry>,
+    pub router: Named<RouterEntry>,
     /// Wired links.
     #[serde(default)]
     pub link: Vec<LinkEntry>,
@@ -108,7 +110,7 @@ pub struct ScenarioFile {
     pub happenings: Vec<super::events::Happening>,
     /// Applications.
     #[serde(default)]
-    pub application: Vec<ApplicationEntry>,
+    pub application: Applications,
     /// Forged messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgery: Vec<ForgeryEntry>,
@@ -300,6 +302,12 @@ pub struct MobileSection {
     pub home: Option<String>,
 }
 
+impl Name for MobileSection {
+    fn name(&self) -> &str {
+        &self.host
+    }
+}
+
 /// Shape of a mobile host's way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -463,6 +471,12 @@ pub struct HostEntry {
     pub address_changes: Vec<super::events::AddressChange>,
 }
 
+impl Name for HostEntry {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// `[[router]]`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -473,6 +487,12 @@ pub struct RouterEntry {
     /// one, of 64 bits, stands for it everywhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrites_to: Option<Ipv6Addr>,
+}
+
+impl Name for RouterEntry {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// `[[link]]`: both directions alike, unless `up` or the technology says otherwise.

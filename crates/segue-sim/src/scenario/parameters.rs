@@ -18,7 +18,7 @@
 //! over what is derived.
 
 use super::expressions::{self, evaluate};
-use super::{ScenarioError, error, overrides};
+use super::{ScenarioError, error, overrides, populations};
 use toml::{Table, Value};
 
 const PARAMETERS: &str = "parameters";
@@ -106,10 +106,11 @@ pub(super) fn apply(
         let source = if given.is_some() { overrides::SOURCE } else { file };
         let declared = value;
         let value = given.map_or_else(|| declared.clone(), |(_, text)| overrides::parse(text));
-        let used = derived.iter().any(|(_, e)| match e {
-            Value::String(text) => expressions::names(text).any(|n| n == name),
-            _ => false,
-        });
+        let used = populations::reads(table, &name)
+            || derived.iter().any(|(_, e)| match e {
+                Value::String(text) => expressions::names(text).any(|n| n == name),
+                _ => false,
+            });
         if !used && (given.is_some() || !derived.is_empty()) {
             return Err(ScenarioError::new(
                 source,

@@ -10,6 +10,7 @@ use segue_proto::app::Transport;
 use segue_proto::l2::Latency;
 use segue_proto::units::{Coordinate, QueueLimit};
 use segue_wire::ilnp::{Locator, Nid};
+use std::collections::BTreeSet;
 
 /// A key with what was expected of it.
 pub(super) struct Problem {
@@ -30,6 +31,10 @@ pub(super) fn written(duration: Duration) -> String {
     let text = value.as_ref().ok().and_then(toml::Value::as_str);
     text.map_or_else(|| duration.to_string(), str::to_owned)
 }
+
+/// Most hosts, and most routers: what the plan of addresses has room for, and memory.
+const MOST_HOSTS: usize = 20_000;
+const MOST_ROUTERS: usize = 2_000;
 
 /// Longest simulated time: far below the range of the clock.
 const LONGEST: Duration = Duration::from_secs(1_000_000);
@@ -86,24 +91,26 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
         .iter()
         .enumerate()
         .map(|(i, r)| (format!("router[{i}].name"), &r.name));
-    let mut seen: Vec<&String> = Vec::new();
+    let mut seen: BTreeSet<&String> = BTreeSet::new();
     for (key, name) in hosts.chain(routers) {
         if !is_plain(name) {
             return problem(key, format!("`{name}`: {PLAIN}"));
         }
-        if seen.contains(&name) {
+        if !seen.insert(name) {
             return problem(
                 key,
                 format!("`{name}` is taken: expected a name of its own for every node"),
             );
         }
-        seen.push(name);
     }
     if s.name.is_empty() || s.name.chars().count() > 100 || s.name.chars().any(char::is_control) {
         return problem("name", "expected 1 to 100 printable characters");
     }
-    if s.host.len() > 1000 || s.router.len() > 1000 {
-        return problem("host", "expected at most 1000 hosts and 1000 routers");
+    if s.host.len() > MOST_HOSTS || s.router.len() > MOST_ROUTERS {
+        return problem(
+            "host",
+            format!("expected at most {MOST_HOSTS} hosts and {MOST_ROUTERS} routers"),
+        );
     }
     if s.host.is_empty() {
         return problem("host", "expected at least one [[host]]");
@@ -127,11 +134,11 @@ fn known(s: &ScenarioFile, name: &str) -> bool {
 }
 
 pub(super) fn is_host(s: &ScenarioFile, name: &str) -> bool {
-    s.host.iter().any(|h| h.name == name)
+    s.host.number(name).is_some()
 }
 
 fn is_router(s: &ScenarioFile, name: &str) -> bool {
-    s.router.iter().any(|r| r.name == name)
+    s.router.number(name).is_some()
 }
 
 fn wires(s: &ScenarioFile) -> Result<(), Problem> {
@@ -460,10 +467,10 @@ fn connected(s: &ScenarioFile) -> Result<(), Problem> {
 fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
     for (i, m) in s.mobile.iter().enumerate() {
         let key = |k: &str| format!("{}.{k}", s.mobile.key(i));
-        let Some(host) = s.host.iter().find(|h| h.name == m.host) else {
+        let Some(host) = s.host.named(&m.host) else {
             return problem(key("host"), format!("`{}`: expected the name of a host", m.host));
         };
-        if s.mobile.iter().take(i).any(|other| other.host == m.host) {
+        if !s.mobile.is_first(i) {
             return problem(key("host"), format!("`{}` moves already", m.host));
         }
         if host.radios == 0 {

@@ -53,11 +53,11 @@ pub(super) fn find(
         let link = || s.link.iter().position(|l| l.name.as_deref() == Some(name));
         let (place, expected) = match kind {
             EventKind::RouterDown => {
-                let router = s.router.iter().position(|r| r.name == name);
+                let router = s.router.number(name);
                 (router.map(Place::Router), "a [[router]]")
             }
             EventKind::AddressChange => {
-                let host = s.host.iter().position(|h| h.name == name);
+                let host = s.host.number(name);
                 (host.map(Place::Host), "a [[host]]")
             }
             EventKind::Renumber => (cell(), "a [[cell]]"),
