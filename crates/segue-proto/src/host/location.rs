@@ -1,7 +1,7 @@
 //! A host's part in location management: messages in UDP packets, its own name, and associations that are set up by name.
 
 use super::event::HostEvent;
-use super::{Connecting, Host};
+use super::{Connected, Connecting, Host};
 use crate::contract::Transmit;
 use crate::location::{Client, ClientEvent, Datagram, LookupId, Server};
 use crate::time::{Duration, Instant};
@@ -49,7 +49,7 @@ impl Host {
 
     /// Starts a look-up for application `index`. `None`: there is no client.
     pub(super) fn look_up(&mut self, now: Instant, index: usize) -> Option<LookupId> {
-        let Connecting::AtName { name, .. } = &self.applications.get(index)?.connection else {
+        let Connecting::AtName { name, .. } = self.applications.get(index)?.connection() else {
             return None;
         };
         self.location.look_up(now, name)
@@ -134,29 +134,25 @@ impl Host {
         let Some((id, addresses)) = found else { return };
         let waiting =
             |c: &Connecting| matches!(c, Connecting::AtName { looking_up: Some(own), .. } if *own == id);
-        let Some(index) = self.applications.iter().position(|a| waiting(&a.connection)) else {
+        let looking_up = self.applications.iter().position(|a| waiting(a.connection()));
+        let Some(index) = looking_up else { return };
+        self.applications.look_up(index, None, Some(now + LOOK_UP_AGAIN));
+        let Some(running) = self.applications.get(index) else {
             return;
         };
-        let running = &mut self.applications[index];
-        if let Connecting::AtName {
-            start, looking_up, ..
-        } = &mut running.connection
-        {
-            *looking_up = None;
-            *start = now + LOOK_UP_AGAIN;
-        }
-        if running.transport != crate::app::Transport::Sctp {
-            if let (Some(addresses), &Connecting::AtName { port, .. }) = (addresses, &running.connection)
+        if running.transport() != crate::app::Transport::Sctp {
+            if let (Some(addresses), &Connecting::AtName { port, .. }) = (addresses, running.connection())
                 && let Some(&peer) = addresses.first()
             {
                 self.connect_one(now, index, peer, port);
             }
             return;
         }
-        if let (Some(addresses), Connecting::AtName { port, .. }) = (addresses, &running.connection)
+        if let (Some(addresses), Connecting::AtName { port, .. }) = (addresses, running.connection())
             && let Some(id) = self.endpoint.connect(now, &addresses, *port)
         {
-            running.connection = Connecting::With(id);
+            self.applications
+                .connect(index, Connecting::With(Connected::Sctp(id)));
         }
     }
 }

@@ -29,19 +29,17 @@ pub use parts::driven::{DriverNotice, DriverRole};
 pub use parts::location::LocationConfig;
 
 use crate::address::{Acquisition, AddressEvent};
-use crate::app::{self, Application};
+use crate::app;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
-use crate::location::{LookupId, Name};
 use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint};
 use crate::shim::Shim;
 use crate::sigma::Sigma;
-use crate::tcp::ConnectionId;
 use crate::time::Instant;
-use crate::udp::SocketId;
 use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use notice::Notice;
+use parts::applications::{Applications, Connected, Connecting};
 use parts::fragments::{Fragmenter, Reassembler};
 use parts::interfaces::Interfaces;
 use parts::kernel::Kernel;
@@ -67,7 +65,7 @@ pub struct Host {
     shim: Option<Box<dyn Shim>>,
     /// Where TCP and UDP are, if not here.
     kernel: Option<Box<Kernel>>,
-    applications: Vec<Running>,
+    applications: Applications,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
     sigma: Option<Sigma>,
@@ -85,41 +83,6 @@ pub struct Host {
     counters: HostCounters,
     /// The packet taken last got past the shim, when so many had not been for this host.
     passed_up: Option<u64>,
-}
-
-struct Running {
-    application: Application,
-    transport: app::Transport,
-    connection: Connecting,
-    /// Made for a connection that the listening application accepted.
-    accepted: bool,
-}
-
-/// How far an application's connection is.
-enum Connecting {
-    /// Connects at this time.
-    At {
-        start: Instant,
-        peer: Vec<Ipv6Addr>,
-        port: u16,
-    },
-    /// Looks a peer up at this time, and connects to what is found.
-    AtName {
-        start: Instant,
-        name: Name,
-        port: u16,
-        looking_up: Option<LookupId>,
-    },
-    /// Waits for a peer.
-    Listening,
-    /// Has an association, established or on its way.
-    With(AssociationId),
-    /// Has a TCP connection, established or on its way.
-    WithTcp(ConnectionId),
-    /// Has a socket of UDP.
-    WithUdp(SocketId),
-    /// Had one.
-    Over,
 }
 
 impl Host {
@@ -165,7 +128,7 @@ impl Host {
             udp,
             shim: None,
             kernel,
-            applications: Vec::new(),
+            applications: Applications::default(),
             listener: None,
             sigma: None,
             location,
@@ -258,12 +221,8 @@ impl Host {
                 looking_up: None,
             },
         };
-        self.applications.push(Running {
-            application: Application::new(&config.kind),
-            transport: config.transport,
-            connection,
-            accepted: false,
-        });
+        self.applications
+            .push(&config.kind, config.transport, connection, false);
     }
 
     /// Takes a link event.
@@ -307,14 +266,8 @@ impl Host {
         if let Some(shim) = &mut self.shim {
             shim.handle_timeout(now);
         }
-        for index in 0..self.applications.len() {
-            if self.applications[index]
-                .application
-                .poll_timeout()
-                .is_some_and(|at| at <= now)
-            {
-                self.notify(now, index, Notice::Due);
-            }
+        for index in self.applications.due(now) {
+            self.notify(now, index, Notice::Due);
         }
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
@@ -369,9 +322,7 @@ impl Host {
         if let Some(shim) = &self.shim {
             earliest = earliest.min(at(shim.poll_timeout()));
         }
-        for running in &self.applications {
-            earliest = earliest.min(at(running.application.poll_timeout()));
-        }
+        earliest = earliest.min(at(self.applications.poll_timeout()));
         (earliest != Instant::MAX).then_some(earliest)
     }
 
@@ -403,19 +354,19 @@ impl Host {
     /// connections of the listening one follow, one entry serving one connection after the other.
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
-        self.applications.get(index).map(|a| a.application.stats())
+        self.applications.get(index).map(|a| a.application().stats())
     }
 
     /// All applications, in the order of [`application`](Self::application).
     pub fn applications(&self) -> impl Iterator<Item = &app::Stats> {
-        self.applications.iter().map(|a| a.application.stats())
+        self.applications.iter().map(|a| a.application().stats())
     }
 
     /// The association of application `index`, while it has one.
     #[must_use]
     pub fn association_of(&self, index: usize) -> Option<AssociationId> {
-        match self.applications.get(index)?.connection {
-            Connecting::With(id) => Some(id),
+        match self.applications.connected(index)? {
+            Connected::Sctp(id) => Some(id),
             _ => None,
         }
     }

@@ -2,8 +2,8 @@
 
 use super::event::HostEvent;
 use super::notice::Notice;
-use super::{Connecting, DriverNotice, Host, Running};
-use crate::app::{self, Application};
+use super::{Connected, Connecting, DriverNotice, Host};
+use crate::app;
 use crate::sctp::{AddressChange, AssociationId, Event};
 use crate::sigma::Command;
 use crate::time::{Duration, Instant};
@@ -108,15 +108,7 @@ impl Host {
     /// as an event, an address or the end of another association with the peer, and no time brings it.
     pub(super) fn update_slow_timeout(&mut self, tried: Option<Instant>) {
         let acquisitions = self.interfaces.poll_timeout();
-        let starts = self.applications.iter().filter_map(|a| match &a.connection {
-            Connecting::At { start, .. }
-            | Connecting::AtName {
-                start,
-                looking_up: None,
-                ..
-            } if tried.is_none_or(|tried| *start > tried) => Some(*start),
-            _ => None,
-        });
+        let starts = self.applications.next_start(tried).into_iter();
         let driven = self.driver_opens(tried);
         let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
         let location = self.location.poll_timeout();
@@ -130,44 +122,42 @@ impl Host {
 
     /// Tells an application what its connection has come to, if it has one.
     pub(super) fn notify(&mut self, now: Instant, index: usize, notice: Notice) {
-        let Some(Running {
-            application,
-            connection,
-            ..
-        }) = self.applications.get_mut(index)
-        else {
+        let Some(connected) = self.applications.connected(index) else {
             return;
         };
-        match *connection {
-            Connecting::With(id) => {
-                self.endpoint
-                    .command(id, |association| notice.give(now, application, association));
+        let (endpoint, tcp, udp) = (&mut self.endpoint, &mut self.tcp, &mut self.udp);
+        self.applications.work(index, |application| match connected {
+            Connected::Sctp(id) => {
+                endpoint.command(id, |association| notice.give(now, application, association));
             }
-            Connecting::WithTcp(id) => {
-                if let Some(tcp) = &mut self.tcp {
+            Connected::Tcp(id) => {
+                if let Some(tcp) = tcp {
                     tcp.command(id, |connection| notice.give(now, application, connection));
                 }
             }
-            Connecting::WithUdp(id) => {
-                if let Some(udp) = &mut self.udp {
+            Connected::Udp(id) => {
+                if let Some(udp) = udp {
                     udp.command(id, |socket| notice.give(now, application, socket));
                 }
             }
-            _ => return,
-        }
+        });
         self.tell_of_application(index);
     }
 
     #[inline]
     pub(super) fn tell_of_application(&mut self, index: usize) {
-        if self.applications[index].application.has_events() {
+        let running = self.applications.get(index);
+        if running.is_some_and(|running| running.application().has_events()) {
             self.tell_all_of_application(index);
         }
     }
 
     #[cold]
     fn tell_all_of_application(&mut self, index: usize) {
-        while let Some(event) = self.applications[index].application.poll_event() {
+        while let Some(event) = self
+            .applications
+            .work(index, |application| application.poll_event())
+        {
             self.events.push_back(HostEvent::App {
                 application: index,
                 event,
@@ -176,9 +166,7 @@ impl Host {
     }
 
     fn application_of(&self, id: AssociationId) -> Option<usize> {
-        self.applications
-            .iter()
-            .position(|a| matches!(a.connection, Connecting::With(own) if own == id))
+        self.applications.of(Connected::Sctp(id))
     }
 
     #[inline]
@@ -269,37 +257,30 @@ impl Host {
 
     /// The listening application takes the association: its first one itself, for the others there are new ones.
     fn accept(&mut self, id: AssociationId) -> Option<usize> {
-        self.accept_for(self.listener.clone(), Connecting::With(id))
+        self.accept_for(self.listener.clone(), Connected::Sctp(id))
     }
 
     pub(super) fn accept_for(
         &mut self,
         listener: Option<(usize, app::Kind)>,
-        connection: Connecting,
+        connected: Connected,
     ) -> Option<usize> {
         let (number, kind) = listener?;
-        let first = &mut self.applications[number];
-        let transport = first.transport;
-        if matches!(first.connection, Connecting::Listening) {
-            first.connection = connection;
+        let connection = Connecting::With(connected);
+        let first = self.applications.get(number)?;
+        let transport = first.transport();
+        if matches!(first.connection(), Connecting::Listening) {
+            self.applications.connect(number, connection);
             return Some(number);
         }
         // one whose connection is over serves again, so that a server's memory does not grow with its past
-        let ended =
-            |r: &Running| r.accepted && r.transport == transport && matches!(r.connection, Connecting::Over);
-        if let Some(index) = self.applications.iter().position(ended) {
-            self.applications[index].application.begin_anew();
-            self.applications[index].connection = connection;
+        if let Some(index) = self.applications.to_serve_again(transport) {
+            self.applications
+                .work(index, |application| application.begin_anew());
+            self.applications.connect(index, connection);
             return Some(index);
         }
-        let application = Application::new(&kind);
-        self.applications.push(Running {
-            application,
-            transport,
-            connection,
-            accepted: true,
-        });
-        Some(self.applications.len() - 1)
+        Some(self.applications.push(&kind, transport, connection, true))
     }
 
     #[inline(never)]
@@ -307,9 +288,9 @@ impl Host {
         if let Some(index) = self.application_of(id) {
             // What arrived before the end is still there to be read.
             self.notify(now, index, Notice::Readable);
-            let running = &mut self.applications[index];
-            running.connection = Connecting::Over;
-            running.application.on_closed(now);
+            self.applications.connect(index, Connecting::Over);
+            self.applications
+                .work(index, |application| application.on_closed(now));
             self.tell_of_application(index);
         }
         self.dirty |= self.with_driven(|driven| driven.gone(now, id)).is_some();
@@ -326,41 +307,45 @@ impl Host {
 
     fn connect_what_is_due(&mut self, now: Instant) -> bool {
         let mut moved = self.open_for_driver(now);
-        for index in 0..self.applications.len() {
-            let running = &self.applications[index];
-            let Connecting::At { start, peer, port } = &running.connection else {
+        for index in self.applications.to_connect() {
+            let Some(running) = self.applications.get(index) else {
+                continue;
+            };
+            let Connecting::At { start, peer, port } = running.connection() else {
                 continue;
             };
             if *start <= now
-                && running.transport != app::Transport::Sctp
+                && running.transport() != app::Transport::Sctp
                 && let (Some(&peer), port) = (peer.first(), *port)
             {
                 moved |= self.connect_one(now, index, peer, port);
             }
         }
-        for running in &mut self.applications {
-            let Connecting::At { start, peer, port } = &running.connection else {
+        for index in self.applications.to_connect() {
+            let Some(running) = self.applications.get(index) else {
                 continue;
             };
-            if *start > now || running.transport != app::Transport::Sctp {
+            let Connecting::At { start, peer, port } = running.connection() else {
+                continue;
+            };
+            if *start > now || running.transport() != app::Transport::Sctp {
                 continue;
             }
             if let Some(id) = self.endpoint.connect(now, peer, *port) {
-                running.connection = Connecting::With(id);
+                self.applications
+                    .connect(index, Connecting::With(Connected::Sctp(id)));
                 moved = true;
             }
         }
-        for index in 0..self.applications.len() {
+        for index in self.applications.to_connect() {
             let due = matches!(
-                self.applications[index].connection,
-                Connecting::AtName { start, looking_up: None, .. } if start <= now
+                self.applications.get(index).map(|running| running.connection()),
+                Some(Connecting::AtName { start, looking_up: None, .. }) if *start <= now
             );
             if due && !self.addresses.is_empty() {
                 let id = self.look_up(now, index);
                 moved |= id.is_some();
-                if let Connecting::AtName { looking_up, .. } = &mut self.applications[index].connection {
-                    *looking_up = id;
-                }
+                self.applications.look_up(index, id, None);
             }
         }
         moved

@@ -5,7 +5,7 @@
 
 use super::event::HostEvent;
 use super::notice::Notice;
-use super::{Connecting, Host, Running};
+use super::{Connected, Connecting, Host};
 use crate::app::Transport;
 use crate::contract::InterfaceId;
 use crate::tcp::{Connection, ConnectionId, Endpoint, Event};
@@ -17,13 +17,17 @@ use segue_wire::{Packet, Payload};
 impl Host {
     /// Connects an application to a peer with one address, over TCP or UDP. Whether it could.
     pub(super) fn connect_one(&mut self, now: Instant, index: usize, peer: Ipv6Addr, port: u16) -> bool {
-        if self.applications[index].transport == Transport::Udp {
+        if self
+            .applications
+            .get(index)
+            .is_some_and(|a| a.transport() == Transport::Udp)
+        {
             return self.connect_udp(now, index, peer, port);
         }
         let connection = self.connect_tcp(now, peer, port);
         let connects = connection.is_some();
-        if let (Some(connection), Some(running)) = (connection, self.applications.get_mut(index)) {
-            running.connection = connection;
+        if let Some(connection) = connection {
+            self.applications.connect(index, connection);
         }
         connects
     }
@@ -37,8 +41,8 @@ impl Host {
     /// The connection of application `index`, while it has one.
     #[must_use]
     pub fn connection_of(&self, index: usize) -> Option<ConnectionId> {
-        match self.applications.get(index)?.connection {
-            Connecting::WithTcp(id) => Some(id),
+        match self.applications.connected(index)? {
+            Connected::Tcp(id) => Some(id),
             _ => None,
         }
     }
@@ -64,7 +68,7 @@ impl Host {
     pub(super) fn connect_tcp(&mut self, now: Instant, peer: Ipv6Addr, port: u16) -> Option<Connecting> {
         let overhead = self.shim.as_ref().map_or(0, |s| s.overhead(peer));
         let id = self.tcp.as_mut()?.connect(now, peer, port, overhead)?;
-        Some(Connecting::WithTcp(id))
+        Some(Connecting::With(Connected::Tcp(id)))
     }
 
     /// Events of connections. Whether there were any.
@@ -78,8 +82,7 @@ impl Host {
     }
 
     fn on_tcp(&mut self, now: Instant, id: ConnectionId, event: Event) {
-        let mine = |a: &Running| matches!(a.connection, Connecting::WithTcp(own) if own == id);
-        let index = self.applications.iter().position(mine);
+        let index = self.applications.of(Connected::Tcp(id));
         match (event, index) {
             (Event::Readable, Some(index)) => {
                 self.notify(now, index, Notice::Readable);
@@ -105,9 +108,9 @@ impl Host {
             (event, Some(index)) if event.is_end() => {
                 // what arrived before the end is still there to be read
                 self.notify(now, index, Notice::Readable);
-                let running = &mut self.applications[index];
-                running.connection = Connecting::Over;
-                running.application.on_closed(now);
+                self.applications.connect(index, Connecting::Over);
+                self.applications
+                    .work(index, |application| application.on_closed(now));
                 self.tell_of_application(index);
             }
             _ => {}
@@ -117,7 +120,7 @@ impl Host {
 
     fn on_tcp_connected(&mut self, now: Instant, id: ConnectionId, index: Option<usize>) {
         let listener = self.tcp.as_ref().and_then(|t| t.listener());
-        let index = index.or_else(|| self.accept_for(listener, Connecting::WithTcp(id)));
+        let index = index.or_else(|| self.accept_for(listener, Connected::Tcp(id)));
         match index {
             Some(index) => self.notify(now, index, Notice::Connected),
             None => {

@@ -4,7 +4,7 @@
 //! whatever becomes of that; with one, it begins with the identity.
 
 use super::notice::Notice;
-use super::{Connecting, Host, Running};
+use super::{Connected, Connecting, Host};
 use crate::contract::InterfaceId;
 use crate::time::Instant;
 use crate::udp::{Endpoint, Event, SocketId};
@@ -22,8 +22,8 @@ impl Host {
     /// The socket of application `index`, while it has one.
     #[must_use]
     pub fn socket_of(&self, index: usize) -> Option<SocketId> {
-        match self.applications.get(index)?.connection {
-            Connecting::WithUdp(id) => Some(id),
+        match self.applications.connected(index)? {
+            Connected::Udp(id) => Some(id),
             _ => None,
         }
     }
@@ -46,12 +46,10 @@ impl Host {
 
     /// Opens a socket for application `index`.
     pub(super) fn connect_udp(&mut self, now: Instant, index: usize, peer: Ipv6Addr, port: u16) -> bool {
-        let Some(running) = self.applications.get_mut(index) else {
-            return false;
-        };
         let opened = self.udp.as_mut().and_then(|u| u.connect(peer, port));
         let Some(id) = opened else { return false };
-        running.connection = Connecting::WithUdp(id);
+        self.applications
+            .connect(index, Connecting::With(Connected::Udp(id)));
         self.on_udp_connected(now, index, id);
         true
     }
@@ -59,7 +57,10 @@ impl Host {
     /// Application `index` has this socket now. One that only receives reports to its peer.
     fn on_udp_connected(&mut self, now: Instant, index: usize, id: SocketId) {
         if let Some(udp) = &mut self.udp
-            && self.applications[index].application.only_receives()
+            && self
+                .applications
+                .get(index)
+                .is_some_and(|a| a.application().only_receives())
         {
             udp.report(now, id);
         }
@@ -74,14 +75,13 @@ impl Host {
             match event {
                 Event::Accepted => {
                     let listener = self.udp.as_ref().and_then(|u| u.listener());
-                    match self.accept_for(listener, Connecting::WithUdp(id)) {
+                    match self.accept_for(listener, Connected::Udp(id)) {
                         Some(index) => self.on_udp_connected(now, index, id),
                         None => self.counters.without_application += 1,
                     }
                 }
                 Event::Readable => {
-                    let mine = |a: &Running| matches!(a.connection, Connecting::WithUdp(own) if own == id);
-                    if let Some(index) = self.applications.iter().position(mine) {
+                    if let Some(index) = self.applications.of(Connected::Udp(id)) {
                         self.notify(now, index, Notice::Readable);
                     }
                 }

@@ -1,5 +1,6 @@
 //! The parts of a host that are its own, each by itself: what they keep nobody else writes.
 
+pub(super) mod applications;
 pub(super) mod driven;
 pub(super) mod fragments;
 pub(super) mod interfaces;
