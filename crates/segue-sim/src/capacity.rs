@@ -2,6 +2,7 @@
 
 use crate::scenario::model::{HostEntry, LinkEntry, ScenarioFile};
 use segue_proto::units::BitRate;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A way between two nodes, one way.
 type Edge<'a> = (&'a str, &'a str, u64);
@@ -15,24 +16,27 @@ pub(crate) fn of_way(s: &ScenarioFile, from: &str, to: &str) -> Option<BitRate> 
     for link in s.link.iter().filter(|l| !l.between.iter().any(|n| other(n))) {
         edges.extend(of_link(link)?);
     }
-    for host in s.host.iter().filter(|h| h.name == from || h.name == to) {
+    for host in [from, to].into_iter().filter_map(|name| s.host.named(name)) {
         edges.extend(of_cells(s, host)?);
     }
-    let mut reached: Vec<(&str, u64)> = vec![(from, u64::MAX)];
-    let rate_to =
-        |reached: &[(&str, u64)], node: &str| reached.iter().find(|(n, _)| *n == node).map(|(_, rate)| *rate);
-    loop {
-        let better = edges.iter().find_map(|&(a, b, rate)| {
-            let rate = rate_to(&reached, a)?.min(rate);
-            (rate_to(&reached, b).unwrap_or(0) < rate).then_some((b, rate))
-        });
-        let Some((node, rate)) = better else { break };
-        match reached.iter_mut().find(|(n, _)| *n == node) {
-            Some((_, known)) => *known = rate,
-            None => reached.push((node, rate)),
+    let mut ways: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+    for (a, b, rate) in edges {
+        ways.entry(a).or_default().push((b, rate));
+    }
+    // the widest way to a node is known once no wider one is left to follow
+    let mut known: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut to_follow = BinaryHeap::from([(u64::MAX, from)]);
+    while let Some((rate, node)) = to_follow.pop() {
+        if known.contains_key(node) {
+            continue;
+        }
+        known.insert(node, rate);
+        for (next, of_edge) in ways.get(node).into_iter().flatten() {
+            to_follow.push((rate.min(*of_edge), *next));
         }
     }
-    rate_to(&reached, to).map(BitRate::from_bits_per_second)
+    let widest = known.get(to).copied().filter(|rate| *rate > 0);
+    widest.map(BitRate::from_bits_per_second)
 }
 
 fn of_link(link: &LinkEntry) -> Option<[Edge<'_>; 2]> {

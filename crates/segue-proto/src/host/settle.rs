@@ -216,6 +216,9 @@ impl Host {
             None => self.accept(id),
         };
         let is_driven = index.is_none() && self.with_driven(|driven| driven.opened(id)) == Some(true);
+        if self.sigma.is_some() && self.sigma_association.is_some_and(|moved| moved != id) {
+            self.counters.beside_sigma += 1;
+        }
         if self.sigma.is_some() && self.sigma_association.is_none() {
             self.sigma_association = Some(id);
             self.dirty = true;

@@ -51,6 +51,9 @@ pub(super) fn is_plain(s: &ScenarioFile, host: &str) -> bool {
 
 /// The home agent of an access router, if a mobile host has its home in its cell.
 pub(super) fn home_agent(s: &ScenarioFile, cell: usize, seed: u64) -> Option<Box<HomeAgent>> {
+    if !s.scheme.is_mip6() {
+        return None;
+    }
     let at_home = s.mobile.iter().filter(|m| home_cell(s, m) == cell);
     let mobile_nodes: Vec<ServedNode> = at_home
         .map(|m| ServedNode {
@@ -58,7 +61,7 @@ pub(super) fn home_agent(s: &ScenarioFile, cell: usize, seed: u64) -> Option<Box
             security: security(&m.host, seed),
         })
         .collect();
-    if !s.scheme.is_mip6() || mobile_nodes.is_empty() {
+    if mobile_nodes.is_empty() {
         return None;
     }
     Some(Box::new(HomeAgent::new(HomeAgentConfig {
