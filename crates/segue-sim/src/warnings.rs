@@ -306,7 +306,7 @@ impl About<'_> {
             .filter(|(_, alone)| *alone > 0)
             .map(|(name, alone)| {
                 let text = format!(
-                    "`{name}` moves one association, the first that it had: {alone} more fared as with \"none\" while it had that"
+                    "`{name}` moves one association, the first that it had: {alone} more were there when it did, and fared as with \"none\""
                 );
                 Warning::new(WarningKind::SchemeWithoutEffect, Some(name), text)
             })

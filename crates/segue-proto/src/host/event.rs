@@ -66,7 +66,7 @@ pub struct HostCounters {
     pub reassembled: u64,
     /// Commands of SIGMA that SCTP did not take.
     pub commands_refused: u64,
-    /// Associations that SIGMA leaves alone: it moves one of a host, the first there is.
+    /// Most associations that there were beside the one that SIGMA moved to another address when it did: it moves one of a host.
     pub beside_sigma: u64,
     /// Times that the parts did not come to rest within the bound: a bug of this program.
     pub restless: u64,

@@ -216,9 +216,6 @@ impl Host {
             None => self.accept(id),
         };
         let is_driven = index.is_none() && self.with_driven(|driven| driven.opened(id)) == Some(true);
-        if self.sigma.is_some() && self.sigma_association.is_some_and(|moved| moved != id) {
-            self.counters.beside_sigma += 1;
-        }
         if self.sigma.is_some() && self.sigma_association.is_none() {
             self.sigma_association = Some(id);
             self.dirty = true;
@@ -356,6 +353,10 @@ impl Host {
 
     /// Carries out a command of SIGMA.
     fn carry_out(&mut self, now: Instant, command: Command) {
+        if matches!(command, Command::SetPrimary { .. } | Command::Change(_)) {
+            let others = self.endpoint.associations().count().saturating_sub(1);
+            self.counters.beside_sigma = self.counters.beside_sigma.max(others as u64);
+        }
         let association = self
             .sigma_association
             .and_then(|id| self.endpoint.association_mut(id));
