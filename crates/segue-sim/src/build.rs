@@ -561,3 +561,27 @@ fn captures(s: &ScenarioFile, seed: u64) -> Captures {
     });
     Captures::new(hosts.collect(), &format!("scenario {}, seed {seed}", s.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_cell_every_wire_and_every_router_has_a_prefix_of_its_own() {
+        let wires = (0..60_000).map(|link| wire_address(link, 0));
+        let cells = (0..2_000).map(cell_prefix);
+        let routers = (0..22_000).map(router_address);
+        let prefixes: Vec<u64> = wires.chain(cells).chain(routers).map(prefix_of).collect();
+        let distinct: BTreeSet<&u64> = prefixes.iter().collect();
+        assert_eq!(distinct.len(), prefixes.len());
+        assert_eq!(
+            wire_address(0, 1),
+            "2001:db8:ff00::2".parse::<Ipv6Addr>().unwrap()
+        );
+        assert_eq!(
+            wire_address(254, 0),
+            "2001:db8:feff:fe::1".parse::<Ipv6Addr>().unwrap()
+        );
+    }
+}

@@ -222,12 +222,10 @@ impl Network {
                 };
                 let reached = self.cells[cell as usize].reached_by.iter();
                 let radios = reached.flat_map(|mover| self.movers[*mover as usize].radios.clone());
-                let attached = |a: &u32| self.attachments[*a as usize].is_attached_to(cell);
-                let mut receivers: Vec<u32> = radios.filter(attached).collect();
-                receivers.sort_unstable();
-                for attachment in receivers {
-                    let a = &self.attachments[attachment as usize];
-                    if self.cells[cell as usize].is_reached_by(a.mover) && a.is_attached_to(cell) {
+                let mut radios: Vec<u32> = radios.collect();
+                radios.sort_unstable();
+                for attachment in radios {
+                    if self.attachments[attachment as usize].is_attached_to(cell) {
                         let copy = self.store.duplicate(packet);
                         self.deliver_to_attachment(copy, attachment);
                     }

@@ -32,9 +32,10 @@ pub(super) fn written(duration: Duration) -> String {
     text.map_or_else(|| duration.to_string(), str::to_owned)
 }
 
-/// Most hosts, and most routers: what the plan of addresses has room for, and memory.
+/// Most hosts, routers and links: what the plan of addresses has room for, and memory.
 const MOST_HOSTS: usize = 20_000;
 const MOST_ROUTERS: usize = 2_000;
+const MOST_LINKS: usize = 60_000;
 
 /// Longest simulated time: far below the range of the clock.
 const LONGEST: Duration = Duration::from_secs(1_000_000);
@@ -142,6 +143,9 @@ fn is_router(s: &ScenarioFile, name: &str) -> bool {
 }
 
 fn wires(s: &ScenarioFile) -> Result<(), Problem> {
+    if s.link.len() > MOST_LINKS {
+        return problem("link", format!("expected at most {MOST_LINKS} links"));
+    }
     for (i, link) in s.link.iter().enumerate() {
         let key = |k: &str| format!("link[{i}].{k}");
         for name in &link.between {
