@@ -2,7 +2,8 @@
 //!
 //! - *Path MTU* (RFC 8201). An ICMPv6 "packet too big" of a router quotes a packet as it was on the wire. The role has given it back the
 //!   addresses that the kernel knows, if it is about a packet of its own; here its MTU is lowered by what the packet was longer,
-//!   so that the kernel's own discovery works for identities and home addresses. It is remembered for the place on the wire.
+//!   so that the kernel's own discovery works for identities and home addresses, and by [`LEAST_FREE`] bytes at least. It is
+//!   remembered for the place on the wire.
 //! - *Too big here*. A packet that does not fit the interface, or what is known of the path, is answered as a router would (RFC
 //!   8201 section 4). One that the kernel may not make smaller, of 1280 bytes or less, is sent in fragments (RFC 8200 section 5).
 //! - *Segments*. The MSS in a SYN, either way, is no greater than what fits (RFC 9293 section 3.7.1).
@@ -29,6 +30,12 @@ use segue_wire::icmpv6::invoking::MIN_MTU;
 use segue_wire::{ExtensionHeader, Ipv6Header, Packet, Payload};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+
+/// What is kept free of a packet at least, in bytes. A Linux that forwards a super-packet (the host of a container, a router that has put
+/// segments together) asks whether its segments fit, and takes the length of TCP's header from where it is without an extension
+/// header: up to 60 bytes instead of 20, by whatever the sequence number is. With 40 bytes free they always do; with fewer, one TCP
+/// connection in three or so is told of packets that are too big with the MTU that they keep to, and stands still.
+pub const LEAST_FREE: u32 = 40;
 
 /// A packet as the kernel sent it, as far as an answer to it needs that.
 #[derive(Clone, Debug)]
@@ -210,10 +217,11 @@ impl Paths {
             self.counters.incredible_mtus += 1;
             return false;
         }
-        let on_the_wire = (*mtu).max(MIN_MTU as u32);
+        let grown = before.length.saturating_sub(after.length) as u32;
+        let free = LEAST_FREE.saturating_sub(grown);
+        let on_the_wire = mtu.saturating_sub(free).max(MIN_MTU as u32);
         self.known.learn(now, interface, before.destination, on_the_wire);
         self.counters.path_mtus += 1;
-        let grown = before.length.saturating_sub(after.length) as u32;
         *mtu = on_the_wire.saturating_sub(grown).max(MIN_MTU as u32);
         true
     }

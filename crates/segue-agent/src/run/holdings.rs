@@ -8,6 +8,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use segue_agent::locators::{Held, Locators};
 use segue_agent::networks::Remedies;
+use segue_agent::paths::LEAST_FREE;
 use segue_agent::stack::{Role, Stack};
 use segue_proto::{Duration, Instant};
 use std::io;
@@ -21,10 +22,6 @@ const REFRESH_EVERY: Duration = Duration::from_secs(20);
 const USUAL_MTU: u32 = 1500;
 /// RFC 8200 section 5.
 const LEAST_MTU: u32 = 1280;
-/// What is kept free of a packet at least. A Linux that forwards a super-packet (the host of a container, a router that has put
-/// segments together) asks whether its segments fit, and takes the length of TCP's header from where it is without an extension
-/// header: up to 60 bytes instead of 20, by whatever the sequence number is. With 40 bytes free they always do.
-const LEAST_FREE: u32 = 40;
 
 /// What the kernel holds for the agent.
 pub(super) struct Holdings {

@@ -97,7 +97,7 @@ fn a_session_moves_into_such_a_network_and_out_of_it() {
     world.send(at(4000), 0, &datagram(0, 7, 9, &[5; 1440 - 48]));
     assert_eq!(
         error_of(&world.given[0][0]),
-        (identity(0), identity(1), 1440, Some(1384))
+        (identity(0), identity(1), 1440, Some(1360))
     );
 }
 
@@ -126,12 +126,12 @@ fn of_what_is_too_big_in_udp_the_kernel_is_told_as_it_sent_it() {
         world.sent.clear();
         world.send(at(2000 + n), 0, &big);
         let told = world.given[0].pop().expect("an error");
-        assert_eq!(error_of(&told), (identity(0), identity(1), 1440, Some(1384)));
+        assert_eq!(error_of(&told), (identity(0), identity(1), 1440, Some(1360)));
     }
     assert_eq!(world.sent.len(), 0);
     assert_eq!(world.count(0, "too_big"), 1);
-    world.send(at(2010), 0, &datagram(0, 7, 9, &[5; 1384 - 48]));
-    assert_eq!(world.sent[0].1.buffer_len(), 1400);
+    world.send(at(2010), 0, &datagram(0, 7, 9, &[5; 1360 - 48]));
+    assert_eq!(world.sent[0].1.buffer_len(), 1376);
     assert_eq!(world.given[1].len(), 1);
 }
 
