@@ -43,6 +43,12 @@ def main() -> int:
         f"load {load:.1f} before on {os.cpu_count()} processors: {shown}, most {late['most_ms']:.2f} ms; "
         f"{late['share_late']:.3%} later than 1 ms"
     )
+    if machine := late["machine"]:
+        print(
+            f"  processors stood still {machine['standstills']} times, {machine['longest_ms']:.2f} ms at most; "
+            f"but for that {machine['p99_ms']:.2f} ms (p99), {machine['p999_ms']:.2f} ms (p999), "
+            f"most {machine['most_ms']:.2f} ms"
+        )
     return 0
 
 

@@ -150,7 +150,7 @@ def shrink(machines: World, link: str, host: str, mtu: int) -> None:
 def rate_while(machines: World, link: str, host: str, mtu: int, to: str, *more: str) -> float:
     """What TCP from the mobile host carries whose path becomes a smaller one, in bit/s.
 
-    Eight connections at once: what forwards super-packets may say of some, by their sequence numbers, that they are too big.
+    Eight connections at once: what forwards super-packets may say of some, by their numbers, that they are too big.
     """
     mobile = machines.hosts["mobile"]
     with iperf(mobile, to, PORT, "-t", "4", "-P", "8", "-b", "2500K", *more) as client:

@@ -49,7 +49,9 @@ def record(tmp_path: Path) -> Record:
         "kernel": "6.1.0", "privileges": "root", "real_time_priority": True, "processors_kept_awake": 2,
         "programs_nice": -10, "offloads": "none", "figures": "packets", "received": [],
         "emulation": {"packets": 7, "share_late": 0.02, "median_ms": 0.1, "p99_ms": 0.4, "p999_ms": 1.5, "most_ms": 2.0,
-                      "too_late": True},
+                      "too_late": True,
+                      "machine": {"standstills": 3, "longest_ms": 12.5, "total_ms": 14.25, "share_late": 0.001,
+                                  "p99_ms": 0.2, "p999_ms": 0.5, "most_ms": 0.75}},
         "packets": {"from_kernels": 8, "malformed": 1, "to_kernels": 7, "refused_by_kernels": 0},
         "hosts": [{"name": name, "identity": None, "mtu": 1500, "settings": {"route": "congctl cubic"}}
                   for name in NODES],
@@ -90,6 +92,8 @@ def test_tables_that_are_none_are_said_with_their_line(record: Record, tmp_path:
 
 def test_the_report_says_what_is_the_labs(record: Record, tmp_path: Path) -> None:
     page = write_lab_report(record, tmp_path / "report.html").read_text()
+    assert "3 times, 12.50 ms at most, 14.25 ms in all" in page
+    assert "0.20 ms (99 %), 0.50 ms (99.9 %), 0.75 ms (most); 0.100 % later than 1 ms" in page
     assert "in real time on Linux 6.1.0; packets were too late for these figures to say much." in page
     assert "2.000 %, too many" in page
     assert "iperf3 &lt;&amp;&gt;" in page

@@ -47,6 +47,7 @@ mod packet_socket;
 mod priority;
 mod secrets;
 mod socket;
+mod standstills;
 mod tun;
 mod vnet;
 
@@ -61,5 +62,6 @@ pub use namespace::Namespace;
 pub use packet_socket::{Frame, Mac, PacketSocket, Select, Takes};
 pub use priority::{Awake, ordinary_priority, raise_priority, set_nice};
 pub use secrets::OsSecrets;
+pub use standstills::{Standstill, StandstillWatch};
 pub use tun::{SuperTun, Tun};
 pub use vnet::Offload;

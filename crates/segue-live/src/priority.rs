@@ -27,6 +27,31 @@ pub fn raise_priority() -> io::Result<()> {
     set_policy(SCHED_FIFO, 10)
 }
 
+/// Has this thread run before those that [`raise_priority`] has run before all others: for one that hardly does anything.
+///
+/// # Errors
+/// Without `CAP_SYS_NICE`.
+pub(crate) fn raise_priority_above_all() -> io::Result<()> {
+    set_timerslack(1)?;
+    set_policy(SCHED_FIFO, 20)
+}
+
+/// Has this thread run on this processor alone.
+///
+/// # Errors
+/// Where this process may not run on it.
+pub(crate) fn only_on(place: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(place)?;
+    Ok(sched_setaffinity(THIS, &only)?)
+}
+
+/// The processors that this process may run on, by number.
+pub(crate) fn processors() -> impl Iterator<Item = usize> + Clone {
+    let allowed = sched_getaffinity(THIS).unwrap_or_default();
+    (0..CpuSet::count()).filter(move |&place| allowed.is_set(place).unwrap_or(false))
+}
+
 /// Has this thread run as all ordinary ones do, again.
 pub fn ordinary_priority() {
     // what asks for less is not refused
@@ -65,8 +90,7 @@ impl Awake {
     #[must_use]
     pub fn keep(most: usize) -> Self {
         let over = Arc::new(AtomicBool::new(false));
-        let allowed = sched_getaffinity(THIS).unwrap_or_default();
-        let places = (0..CpuSet::count()).filter(|&place| allowed.is_set(place).unwrap_or(false));
+        let places = processors();
         let has_quota =
             std::thread::available_parallelism().is_ok_and(|own| own.get() < places.clone().count());
         let most = if has_quota { 0 } else { most };
@@ -104,11 +128,7 @@ impl Drop for Awake {
 /// Nothing of the kind where the thread would be in the way of others.
 #[expect(clippy::disallowed_methods, reason = "a thread of its own naps")]
 fn stay_on(place: usize, over: &AtomicBool) {
-    let mut only = CpuSet::new();
-    if only.set(place).is_err()
-        || sched_setaffinity(THIS, &only).is_err()
-        || set_policy(SCHED_IDLE, 0).is_err()
-    {
+    if only_on(place).is_err() || set_policy(SCHED_IDLE, 0).is_err() {
         return;
     }
     let mut since = Instant::now();

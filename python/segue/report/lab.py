@@ -70,6 +70,7 @@ def _emulation(lab: Mapping[str, Any]) -> Section:
         *([f"late, {name}", f"{late[key]:.2f} ms"] for name, key in _LATE.items()),
         *([["longest stall", f"{1e3 * late['longest_stall_s']:.2f} ms"]] if "longest_stall_s" in late else []),
         ["later than 1 ms", f"{100 * late['share_late']:.3f} %" + (", too many" if late["too_late"] else "")],
+        *_standstills(late.get("machine")),
         *([["steal time of the processors", _seconds(lab["steal_s"])]] if lab.get("steal_s") is not None else []),
         ["from kernels, malformed", f"{packets['from_kernels']}, {packets['malformed']}"],
         ["to kernels, refused", f"{packets['to_kernels']}, {packets['refused_by_kernels']}"],
@@ -79,6 +80,19 @@ def _emulation(lab: Mapping[str, Any]) -> Section:
         ["offloads", lab["offloads"]],
     ]
     return table_section("Emulation", ["", ""], rows)
+
+
+def _standstills(machine: Mapping[str, Any] | None) -> list[list[str]]:
+    """What of it was the machine's, where that was looked at."""
+    if machine is None:
+        return []
+    most, total = machine["longest_ms"], machine["total_ms"]
+    said = f"{machine['standstills']} times, {most:.2f} ms at most, {total:.2f} ms in all"
+    rows = [["processors stood still", said]]
+    if machine["standstills"]:
+        own = ", ".join(f"{machine[key]:.2f} ms ({name})" for name, key in _LATE.items() if key in machine)
+        rows.append(["late but for that", f"{own}; {100 * machine['share_late']:.3f} % later than 1 ms"])
+    return rows
 
 
 _LATE = {"median": "median_ms", "99 %": "p99_ms", "99.9 %": "p999_ms", "most": "most_ms"}

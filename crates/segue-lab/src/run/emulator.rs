@@ -161,7 +161,7 @@ impl<'a> Emulator<'a> {
         self.wait_for_begin(&mut buffer)?;
         // a packet that came between the beginning and now has gone nowhere
         let begun = self.beat();
-        self.lateness.note_wait(begun.since(Instant::ZERO));
+        self.lateness.note_wait(begun, begun.since(Instant::ZERO));
         if begun >= end {
             self.lateness.note_missed();
         }
@@ -182,11 +182,11 @@ impl<'a> Emulator<'a> {
             self.beat();
             self.pulse.waits_until(next);
             let (ready, places) = self.wait_until(next)?;
-            self.beat();
+            let read = self.beat();
             let waited = self.pulse.behind();
             self.receive(&ready, &mut buffer)?;
             for place in places {
-                self.lateness.note_wait(waited);
+                self.lateness.note_wait(read, waited);
                 self.proxies.handle_ready(place);
             }
         }
@@ -237,7 +237,7 @@ impl<'a> Emulator<'a> {
                     self.counters.from_kernels += 1;
                     all_read &= received < RECEIVES_PER_TURN;
                     let now = self.beat();
-                    self.lateness.note_wait(self.pulse.behind());
+                    self.lateness.note_wait(now, self.pulse.behind());
                     let taken =
                         self.network
                             .handle_kernel(now, host as u32, InterfaceId(device as u8), &bytes);
@@ -274,7 +274,7 @@ impl<'a> Emulator<'a> {
             });
         }
         while let Some(late) = self.network.poll_lateness() {
-            self.lateness.note(late);
+            self.lateness.note(self.now(), late);
         }
         while let Some(delivery) = self.network.poll_delivery() {
             let Some(tun) = self.hosts[delivery.host as usize].tun(delivery.interface) else {
@@ -285,7 +285,8 @@ impl<'a> Emulator<'a> {
             if !tun.send(&bytes).context("TUN device")? {
                 self.counters.refused += 1;
             }
-            self.lateness.note(self.now().since(delivery.due));
+            let now = self.now();
+            self.lateness.note(now, now.since(delivery.due));
         }
         Ok(())
     }

@@ -34,8 +34,10 @@ use privileges::Privileges;
 use programs::{Ended, Programs, Stage};
 use proxies::Proxies;
 use schemes::{Others, Pair, Tunnels};
-use segue_lab::lateness::Lateness;
-use segue_live::{Awake, Clock, command_line, ordinary_priority, raise_priority, set_nice};
+use segue_lab::lateness::LatenessReport;
+use segue_live::{
+    Awake, Clock, Standstill, StandstillWatch, command_line, ordinary_priority, raise_priority, set_nice,
+};
 use segue_proto::{Duration, Instant};
 use segue_sim::assertion::Assertion;
 use segue_sim::carried::carries;
@@ -203,7 +205,7 @@ fn run_through(options: &RunCommand, is_accepted: &mut bool) -> anyhow::Result<u
 /// What a run in real time leaves.
 pub(super) struct Real {
     output: RunOutput,
-    lateness: Lateness,
+    lateness: LatenessReport,
     counters: emulator::Counters,
     changes: Vec<emulator::Change>,
     received: Vec<received::Received>,
@@ -280,10 +282,12 @@ fn in_real_time(
         // without the privilege, the network is as exact as the machine is idle
         let real_time_priority = raise_priority().is_ok();
         let mut emulator = Emulator::new(network, (hosts, proxies), (clock, begin), &addresses, &spill);
+        let watch = StandstillWatch::begin(MOST_AWAKE);
         let steal_before = machine::steal();
         let carried = emulator.carry(end, &over, directory);
         let steal = machine::steal();
         ordinary_priority();
+        let stood = watch.map(|watch| in_the_run(watch.end(), begin));
         over.store(true, Ordering::Relaxed);
         let programs = programs
             .join()
@@ -311,7 +315,7 @@ fn in_real_time(
         Ok(Some(Real {
             output,
             tcp_counters: names.zip(tcp).collect(),
-            lateness: carried.lateness,
+            lateness: carried.lateness.report(stood.as_deref()),
             counters: carried.counters,
             node_counters: counters,
             changes: carried.changes,
@@ -329,6 +333,18 @@ fn in_real_time(
             privileges,
         }))
     })
+}
+
+/// Those since a run began, in its time.
+fn in_the_run(stood: Vec<Standstill>, begin: Instant) -> Vec<Standstill> {
+    let since = stood.into_iter().filter(|s| s.until > begin);
+    let of_run = |at: Instant| Instant::ZERO + at.since(begin);
+    since
+        .map(|s| Standstill {
+            from: of_run(s.from),
+            until: of_run(s.until),
+        })
+        .collect()
 }
 
 /// Whether it is that a program is not there, or is none.

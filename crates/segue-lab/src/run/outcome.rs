@@ -72,7 +72,7 @@ impl Outcome {
         let metrics = &real.output.metrics;
         Self {
             verdicts: conditions.iter().map(|c| c.check(metrics)).collect(),
-            lateness: real.lateness.report(),
+            lateness: real.lateness,
             real,
             prediction,
             is_temporary,
@@ -269,6 +269,19 @@ impl Outcome {
                 ""
             },
         )?;
+        if let Some(m) = l.machine.filter(|m| m.standstills > 0) {
+            writeln!(
+                out,
+                "  processors of this machine stood still {} times, {:.2} ms at most and {:.2} ms in all; but for that: late by {:.2} ms (99 %), {:.2} ms (99.9 %), {:.2} ms (most); {:.3} % later than 1 ms",
+                m.standstills,
+                m.longest_ms,
+                m.total_ms,
+                m.p99_ms,
+                m.p999_ms,
+                m.most_ms,
+                m.share_late * 100.0,
+            )?;
+        }
         if let Some(steal) = self.real.steal.filter(|steal| !steal.is_zero()) {
             writeln!(
                 out,

@@ -1,0 +1,114 @@
+//! When a processor stood still: when it ran not even what runs before all programs.
+
+use crate::clock::Clock;
+use crate::priority::{only_on, processors, raise_priority_above_all};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use segue_proto::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+/// Each processor is asked for a moment so often.
+const EACH: Duration = Duration::from_micros(500);
+/// One that comes later than this by so much stood still.
+const LATER: Duration = Duration::from_micros(500);
+/// Of one processor so many are kept.
+const MOST: usize = 10_000;
+
+/// A time in which a processor stood still. It began up to half a millisecond before `from`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standstill {
+    /// What was to run then did not.
+    pub from: Instant,
+    /// It ran.
+    pub until: Instant,
+}
+
+/// Looks, on each processor, whether what is to run before everything else runs when it is to (`SCHED_FIFO`): programs cannot keep
+/// it from that. The host of a virtual machine can, which has given the processor to something else; and the kernel, in what it does
+/// not interrupt.
+#[derive(Debug)]
+pub struct StandstillWatch {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Vec<Standstill>>>,
+}
+
+impl StandstillWatch {
+    /// On as many processors as this process may run on, at most `most`; `None` without `CAP_SYS_NICE`.
+    #[must_use]
+    pub fn begin(most: usize) -> Option<Self> {
+        let over = Arc::new(AtomicBool::new(false));
+        let (allowed, answers) = std::sync::mpsc::channel();
+        let mut threads = Vec::new();
+        for place in processors().take(most) {
+            let (over, allowed) = (Arc::clone(&over), allowed.clone());
+            let thread = Builder::new().name(format!("watch-{place}")).spawn(move || {
+                let able = only_on(place).and_then(|()| raise_priority_above_all());
+                let _ = allowed.send(able.is_ok());
+                drop(allowed);
+                able.map_or_else(|_| Vec::new(), |()| look(&over))
+            });
+            threads.push(thread.ok()?);
+        }
+        drop(allowed);
+        let all = !threads.is_empty() && answers.iter().all(|able| able);
+        all.then_some(Self { over, threads })
+    }
+
+    /// All of them since the beginning, those of one processor after those of another.
+    #[must_use]
+    pub fn end(self) -> Vec<Standstill> {
+        self.over.store(true, Ordering::Relaxed);
+        let found = self
+            .threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_default());
+        found.flatten().collect()
+    }
+}
+
+fn look(over: &AtomicBool) -> Vec<Standstill> {
+    let clock = Clock::new();
+    let mut found = Vec::new();
+    let mut next = clock.now() + EACH;
+    while !over.load(Ordering::Relaxed) {
+        let at = TimeSpec::from(core::time::Duration::from_nanos(next.as_nanos()));
+        // a signal wakes it before its time: then it sleeps on
+        if clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at).is_err() {
+            continue;
+        }
+        let woke = clock.now();
+        if woke.since(next) > LATER && found.len() < MOST {
+            found.push(Standstill {
+                from: next,
+                until: woke,
+            });
+        }
+        next = woke.max(next) + EACH;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_that_does_not_run_is_seen_and_one_that_works_is_not() {
+        let Some(watch) = StandstillWatch::begin(usize::MAX) else {
+            return;
+        };
+        let begin = Clock::new().now();
+        // programs that never rest are in nobody's way
+        while Clock::new().now().since(begin) < Duration::from_millis(20) {}
+        let found = watch.end();
+        assert!(found.iter().all(|s| s.until.since(s.from) > LATER), "{found:?}");
+        assert!(found.iter().all(|s| s.until >= begin), "{found:?}");
+    }
+
+    #[test]
+    fn none_is_looked_at_where_none_is_wanted() {
+        assert!(StandstillWatch::begin(0).is_none());
+    }
+}
