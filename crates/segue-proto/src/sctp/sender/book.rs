@@ -1,11 +1,12 @@
 //! What is under way on a path: its bytes, the chunk that T3-rtx runs for, and the one whose round trip is measured.
 //! Kept by [`Flight`](super::flight::Flight) alone, so that it is in step with the chunks.
 
-use super::chunk::Sent;
-use super::cuc::PseudoCumulativeAck;
+use super::chunk::{Sent, Transmission};
+use super::cuc::{PseudoCumulativeAck, UnderWay};
 use crate::sctp::multipath::Cuc;
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
+use std::collections::VecDeque;
 
 /// The chunk that T3-rtx runs for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,10 +18,14 @@ enum Earliest {
 }
 
 /// What is under way on a path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Book {
     /// Bytes with header and padding.
     size: u32,
+    under_way: UnderWay,
+    /// Where T3-rtx runs for what was sent first: numbers of transmissions here, ascending, and what was sent. Of some, that is
+    /// under way no more.
+    order: VecDeque<(u64, Tsn)>,
     /// Runs while something is under way.
     t3_rtx: Option<Instant>,
     /// None while nothing is under way.
@@ -61,7 +66,18 @@ impl Book {
     }
 
     /// A chunk of `size` bytes is sent now (R1).
-    pub(super) fn enter(&mut self, now: Instant, tsn: Tsn, size: u32, rto: Duration, by_order: bool) {
+    pub(super) fn enter(
+        &mut self,
+        now: Instant,
+        tsn: Tsn,
+        (size, transmission): (u32, Transmission),
+        rto: Duration,
+        by_order: bool,
+    ) {
+        *self.under_way.count_mut(transmission.is_again()) += 1;
+        if by_order {
+            self.enter_in_order(transmission.number(), tsn);
+        }
         let before = |other: Tsn| !by_order && tsn.before(other);
         self.earliest = match self.earliest {
             None => Some(Earliest::Is(tsn)),
@@ -71,6 +87,40 @@ impl Book {
         };
         self.size += size;
         self.t3_rtx.get_or_insert(now + rto);
+    }
+
+    /// One that the receiver has reneged on was sent before others that are under way.
+    fn enter_in_order(&mut self, number: u64, tsn: Tsn) {
+        if self.order.back().is_none_or(|&(last, _)| last < number) {
+            return self.order.push_back((number, tsn));
+        }
+        if let Err(at) = self.order.binary_search_by_key(&number, |&(number, _)| number) {
+            self.order.insert(at, (number, tsn));
+        }
+    }
+
+    /// Of what was sent here, the first that is still under way, as `is_under_way` has it of a transmission.
+    pub(super) fn first_sent(&mut self, is_under_way: impl Fn(u64, Tsn) -> bool) -> Option<Tsn> {
+        while let Some(&(number, tsn)) = self.order.front() {
+            if is_under_way(number, tsn) {
+                return Some(tsn);
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    /// Forgets what is under way no more, if that is most of what is kept.
+    pub(super) fn tidy(&mut self, is_under_way: impl Fn(u64, Tsn) -> bool) {
+        let chunks = (self.under_way.once + self.under_way.again) as usize;
+        if self.order.len() > 2 * chunks + 64 {
+            self.order.retain(|&(number, tsn)| is_under_way(number, tsn));
+        }
+    }
+
+    /// Chunks that are under way.
+    pub(super) fn under_way(&self) -> UnderWay {
+        self.under_way
     }
 
     /// A chunk is sent for the first time: its round trip is measured, if no other is.
@@ -88,8 +138,9 @@ impl Book {
     }
 
     /// A chunk is under way no more; returns when it was sent, if its round trip was being measured.
-    pub(super) fn leave(&mut self, tsn: Tsn, size: u32) -> Option<Instant> {
+    pub(super) fn leave(&mut self, tsn: Tsn, size: u32, transmission: Transmission) -> Option<Instant> {
         self.size -= size;
+        *self.under_way.count_mut(transmission.is_again()) -= 1;
         if self.earliest == Some(Earliest::Is(tsn)) {
             self.earliest = Some(Earliest::Was(tsn));
         }
@@ -122,6 +173,8 @@ impl Book {
     /// Nothing is under way any more.
     pub(super) fn clear(&mut self) {
         self.size = 0;
+        self.under_way = UnderWay::default();
+        self.order.clear();
         self.stop_timer();
         self.timed = None;
     }
@@ -135,7 +188,7 @@ impl Book {
         version: Cuc,
         earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
     ) {
-        self.pseudo.find(version, earliest);
+        self.pseudo.find(version, self.under_way, earliest);
     }
 
     /// See [`PseudoCumulativeAck::on_gap_acked`].
@@ -145,7 +198,7 @@ impl Book {
         tsn: Tsn,
         earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
     ) -> bool {
-        self.pseudo.on_gap_acked(version, tsn, earliest)
+        self.pseudo.on_gap_acked(version, tsn, self.under_way, earliest)
     }
 
     /// A chunk was found lost by missing reports.

@@ -22,6 +22,27 @@ enum Follow {
     Await(Tsn),
 }
 
+/// Chunks that are outstanding on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct UnderWay {
+    /// Sent once.
+    pub once: u32,
+    /// Sent again.
+    pub again: u32,
+}
+
+impl UnderWay {
+    /// Those that were sent again, or those that were not.
+    pub(super) fn count_mut(&mut self, again: bool) -> &mut u32 {
+        if again { &mut self.again } else { &mut self.once }
+    }
+
+    /// Whether there may be one to follow: of version 1 those that are marked are too.
+    fn may_have(self, version: Cuc, again: bool) -> bool {
+        version == Cuc::V1 || (if again { self.again } else { self.once }) > 0
+    }
+}
+
 /// What CUC follows on a path: the earliest chunk of those sent once, and with version 2 of those sent again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PseudoCumulativeAck {
@@ -44,9 +65,15 @@ impl PseudoCumulativeAck {
 
     /// Before the gap ack blocks are looked at: what to wait for, where that is not known. `earliest` gives the earliest
     /// chunk of the path from a TSN on, or from the first on, for which a predicate holds.
-    pub(super) fn find(&mut self, version: Cuc, earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>) {
+    pub(super) fn find(
+        &mut self,
+        version: Cuc,
+        under_way: UnderWay,
+        earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
+    ) {
         for (follow, again) in self.followed(version) {
             if *follow == Follow::Find
+                && under_way.may_have(version, again)
                 && let Some(tsn) = earliest(&|sent| is_followed(version, again, sent))
             {
                 *follow = Follow::Await(tsn);
@@ -60,13 +87,16 @@ impl PseudoCumulativeAck {
         &mut self,
         version: Cuc,
         tsn: Tsn,
+        under_way: UnderWay,
         earliest: impl Fn(&dyn Fn(&Sent) -> bool) -> Option<Tsn>,
     ) -> bool {
         let mut was_awaited = false;
         for (follow, again) in self.followed(version) {
             if *follow == Follow::Await(tsn) {
                 was_awaited = true;
-                let next = earliest(&|sent| is_followed(version, again, sent));
+                let others = under_way.may_have(version, again);
+                let next = others.then(|| earliest(&|sent| is_followed(version, again, sent)));
+                let next = next.flatten();
                 *follow = next.map_or(Follow::Find, Follow::Await);
             }
         }

@@ -45,11 +45,18 @@ struct Held {
     /// Streams whose messages wait; none stands for all.
     streams: Vec<u16>,
     messages: VecDeque<Unsent>,
+    /// User bytes of these.
+    bytes: usize,
 }
 
 impl Held {
     fn concerns(&self, stream_id: u16) -> bool {
         concerns(&self.streams, stream_id)
+    }
+
+    fn keep(&mut self, message: Unsent) {
+        self.bytes += message.data.len();
+        self.messages.push_back(message);
     }
 }
 
@@ -125,8 +132,7 @@ impl SendQueue {
 
     /// User bytes that wait to be sent for the first time, those of messages held back not counted.
     pub(in crate::sctp) fn unsent_bytes(&self) -> usize {
-        let first = self.unsent.front().map_or(0, |m| m.position);
-        self.unsent.iter().map(|m| m.data.len()).sum::<usize>() - first
+        self.bytes - self.held.as_ref().map_or(0, |held| held.bytes)
     }
 
     /// Whether the next new chunk, of `len` user bytes, is the last one waiting.
@@ -270,12 +276,13 @@ impl SendQueue {
             Box::new(Held {
                 streams: Vec::new(),
                 messages: VecDeque::new(),
+                bytes: 0,
             })
         });
         held.streams = streams;
         for message in core::mem::take(&mut self.unsent) {
             if message.position == 0 && held.concerns(message.stream_id) {
-                held.messages.push_back(message);
+                held.keep(message);
             } else {
                 self.unsent.push_back(message);
             }
@@ -294,7 +301,7 @@ impl SendQueue {
     #[cold]
     fn queue_or_hold(&mut self, message: Unsent) {
         match &mut self.held {
-            Some(held) if held.concerns(message.stream_id) => held.messages.push_back(message),
+            Some(held) if held.concerns(message.stream_id) => held.keep(message),
             _ => self.unsent.push_back(message),
         }
     }

@@ -1,5 +1,6 @@
 //! Every count of [`Flight`] beside a recount, and what tests look at.
 
+use super::find::is_under_way;
 use super::{Flight, InFlight};
 #[cfg(test)]
 use crate::sctp::ids::PathId;
@@ -51,7 +52,28 @@ impl Flight {
                 let is_own = own.clone().any(|(other, _)| other == tsn);
                 same("earliest is under way", "true".into(), is_own.to_string())?;
             }
-            booked += own.count() as u32;
+            let again = own.clone().filter(|(_, s)| s.transmission().is_again()).count() as u32;
+            let chunks = own.clone().count() as u32;
+            let name = format!("chunks sent again on path {path:?}, and others");
+            let counted = book.under_way();
+            same(
+                &name,
+                format!("{:?}", (counted.again, counted.once)),
+                format!("{:?}", (again, chunks - again)),
+            )?;
+            if self.by_order {
+                let first = own.clone().min_by_key(|(_, s)| s.transmission().number());
+                let known = book
+                    .clone()
+                    .first_sent(is_under_way((self.base, &self.chunks), path));
+                let name = format!("what was sent first on path {path:?}");
+                same(
+                    &name,
+                    format!("{known:?}"),
+                    format!("{:?}", first.map(|(tsn, _)| tsn)),
+                )?;
+            }
+            booked += chunks;
         }
         same(
             "chunks outstanding on no path",

@@ -268,7 +268,7 @@ impl Flight {
         self.held += sent.len() as usize;
         self.go(sent.len());
         let book = self.books.open(path);
-        book.enter(now, tsn, sent.size(), rto, self.by_order);
+        book.enter(now, tsn, (sent.size(), transmission), rto, self.by_order);
         book.time(now, tsn);
         self.chunks.push_back(sent);
         (tsn, &self.chunks[self.chunks.len() - 1])
@@ -343,7 +343,7 @@ impl Flight {
         if was_outstanding {
             self.outstanding.take(len);
             if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
-                timed = book.leave(tsn, size);
+                timed = book.leave(tsn, size, transmission);
             }
         } else {
             self.marked -= 1;
@@ -365,7 +365,7 @@ impl Flight {
         let Some(sent) = self.chunks.get_mut(index) else {
             return;
         };
-        let (path, size, len) = (sent.path(), sent.size(), sent.len());
+        let (path, size, len, transmission) = (sent.path(), sent.size(), sent.len(), sent.transmission());
         if sent.is_released() {
             self.released -= len as usize;
         }
@@ -376,7 +376,7 @@ impl Flight {
                 self.leave_unacknowledged(len);
                 if let Some(path) = path {
                     if let Some(book) = self.books.get_mut(path) {
-                        book.leave(tsn, size);
+                        book.leave(tsn, size, transmission);
                     }
                     self.settle(path, None);
                 }
@@ -395,6 +395,9 @@ impl Flight {
     /// After a SACK, or where a chunk has left: T3-rtx of a path runs for the earliest of what is under way, or not at all (R2).
     /// `restart`: when it expires if the earliest has changed (R3).
     pub(in crate::sctp) fn settle(&mut self, path: PathId, restart: Option<Instant>) {
+        if self.by_order {
+            self.tidy_order(path);
+        }
         let Some(book) = self.books.get_mut(path) else {
             return;
         };

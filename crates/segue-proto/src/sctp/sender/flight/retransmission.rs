@@ -53,7 +53,7 @@ impl Flight {
             first = first.or(Some(i));
             let tsn = self.base.add(i as u32);
             if let Some(book) = sent.path().and_then(|path| self.books.get_mut(path)) {
-                book.leave(tsn, sent.size());
+                book.leave(tsn, sent.size(), sent.transmission());
                 if cause == Cause::TooBig {
                     // no round trip is measured over what a router dropped
                     book.forget_round_trip();
@@ -100,11 +100,11 @@ impl Flight {
             sent.path() == Some(path) && sent.transmission().at() < spared
         });
         let own = self
-            .chunks
             .iter()
-            .filter(|s| s.is_outstanding() && s.path() == Some(path));
-        let chunks = own.count() as u32;
-        let earliest = self.first_sent_on(path);
+            .filter(|(_, s)| s.is_outstanding() && s.path() == Some(path));
+        let chunks = own.clone().count() as u32;
+        let first = own.min_by_key(|(_, s)| s.transmission().number());
+        let earliest = first.map(|(tsn, _)| tsn);
         let book = self.books.open(path);
         book.forget_round_trip();
         book.forget_pseudo();
@@ -121,11 +121,11 @@ impl Flight {
         let cuc = self.cuc;
         let sent = self.get_mut(tsn).filter(|s| s.is_outstanding())?;
         sent.mark(cause);
-        let (path, size, len) = (sent.path(), sent.size(), sent.len());
+        let (path, size, len, transmission) = (sent.path(), sent.size(), sent.len(), sent.transmission());
         self.leave_unacknowledged(len);
         self.note_marked(tsn);
         if let Some(book) = path.and_then(|path| self.books.get_mut(path)) {
-            book.leave(tsn, size);
+            book.leave(tsn, size, transmission);
             match cause {
                 Cause::MissingReports => book.pseudo_lost(cuc),
                 Cause::Rescheduled => book.forget_pseudo(),
@@ -157,12 +157,13 @@ impl Flight {
         if sent.state() != (ChunkState::GapAcked { released: false }) {
             return false;
         }
-        let (size, len) = (sent.size(), sent.len());
+        let (size, len, transmission) = (sent.size(), sent.len(), sent.transmission());
         match sent.path() {
             Some(path) => {
                 sent.renege();
                 self.outstanding.count(len);
-                self.books.open(path).enter(now, tsn, size, rto(path), by_order);
+                let book = self.books.open(path);
+                book.enter(now, tsn, (size, transmission), rto(path), by_order);
             }
             None => {
                 sent.mark(Cause::PathGone);
@@ -218,7 +219,7 @@ impl Flight {
         self.go(len);
         let sent = self.chunks.get(index)?;
         let book = self.books.open(path);
-        book.enter(now, tsn, sent.size(), rto, self.by_order);
+        book.enter(now, tsn, (sent.size(), sent.transmission()), rto, self.by_order);
         book.sent_again(now, tsn, rto);
         self.chunks.get(index)
     }
