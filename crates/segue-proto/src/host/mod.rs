@@ -419,17 +419,7 @@ impl Host {
     /// The next packet of a transport, on a host without a shim.
     #[inline]
     fn poll_transports(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        if let Some(tcp) = &mut self.tcp {
-            // a segment has the size of its way, and goes as it is
-            let interface = tcp.poll_transmit_into(now, packet);
-            if interface.is_some() {
-                return interface;
-            }
-        }
-        if let Some(datagram) = self.udp.as_mut().and_then(|u| u.poll_transmit()) {
-            return Some(datagram.write_to(packet));
-        }
-        let interface = self.endpoint.poll_transmit_into(now, packet)?;
+        let interface = self.poll_whole(now, packet)?;
         match self.mtu_exceeded_by(packet) {
             None => Some(interface),
             Some(mtu) => {
@@ -441,6 +431,21 @@ impl Host {
                 self.fragmented(whole, mtu).map(|t| t.write_to(packet))
             }
         }
+    }
+
+    /// The next packet of a transport, which may be too long for its way if it is one of SCTP.
+    #[inline]
+    fn poll_whole(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+        if let Some(tcp) = &mut self.tcp {
+            let interface = tcp.poll_transmit_into(now, packet);
+            if interface.is_some() {
+                return interface;
+            }
+        }
+        if let Some(datagram) = self.udp.as_mut().and_then(|u| u.poll_transmit()) {
+            return Some(datagram.write_to(packet));
+        }
+        self.endpoint.poll_transmit_into(now, packet)
     }
 
     fn has_address(&self, address: Ipv6Addr) -> bool {

@@ -204,11 +204,11 @@ impl Host {
     #[inline(never)]
     pub(super) fn poll_through_shim(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         loop {
-            let segment = self.tcp.as_mut().and_then(|t| t.poll_transmit(now));
-            let datagram = || self.udp.as_mut().and_then(|u| u.poll_transmit());
-            let transmit = segment
-                .or_else(datagram)
-                .or_else(|| self.endpoint.poll_transmit(now))?;
+            let interface = self.poll_whole(now, packet)?;
+            let transmit = Transmit {
+                interface,
+                packet: core::mem::replace(packet, Packet::EMPTY),
+            };
             let goes = self.down_in_fragments(now, transmit);
             if let Some(transmit) = goes.or_else(|| self.transmits.pop_front()) {
                 return Some(transmit.write_to(packet));

@@ -2,7 +2,7 @@
 
 use super::listener::{self, Listener};
 use crate::app::{self, Transport};
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::tcp::{Config, Connection, ConnectionId, Endpoint, Event};
 use crate::time::Instant;
@@ -47,10 +47,6 @@ impl Tcp {
         if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
             self.endpoint.handle_timeout(now);
         }
-    }
-
-    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        self.endpoint.poll_transmit(now)
     }
 
     #[inline]
