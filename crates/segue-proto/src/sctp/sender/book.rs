@@ -74,7 +74,7 @@ impl Book {
         rto: Duration,
         by_order: bool,
     ) {
-        *self.under_way.count_mut(transmission.is_again()) += 1;
+        self.under_way.enter(transmission.is_again());
         if by_order {
             self.enter_in_order(transmission.number(), tsn);
         }
@@ -112,8 +112,7 @@ impl Book {
 
     /// Forgets what is under way no more, if that is most of what is kept.
     pub(super) fn tidy(&mut self, is_under_way: impl Fn(u64, Tsn) -> bool) {
-        let chunks = (self.under_way.once + self.under_way.again) as usize;
-        if self.order.len() > 2 * chunks + 64 {
+        if self.order.len() > 2 * self.under_way.chunks() as usize + 64 {
             self.order.retain(|&(number, tsn)| is_under_way(number, tsn));
         }
     }
@@ -140,7 +139,7 @@ impl Book {
     /// A chunk is under way no more; returns when it was sent, if its round trip was being measured.
     pub(super) fn leave(&mut self, tsn: Tsn, size: u32, transmission: Transmission) -> Option<Instant> {
         self.size -= size;
-        *self.under_way.count_mut(transmission.is_again()) -= 1;
+        self.under_way.leave(transmission.is_again());
         if self.earliest == Some(Earliest::Is(tsn)) {
             self.earliest = Some(Earliest::Was(tsn));
         }

@@ -22,19 +22,29 @@ enum Follow {
     Await(Tsn),
 }
 
-/// Chunks that are outstanding on a path.
+/// Numbers of chunks that are outstanding on a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct UnderWay {
     /// Sent once.
-    pub once: u32,
+    once: u32,
     /// Sent again.
-    pub again: u32,
+    again: u32,
 }
 
 impl UnderWay {
-    /// Those that were sent again, or those that were not.
-    pub(super) fn count_mut(&mut self, again: bool) -> &mut u32 {
-        if again { &mut self.again } else { &mut self.once }
+    /// One more.
+    pub(super) fn enter(&mut self, again: bool) {
+        *(if again { &mut self.again } else { &mut self.once }) += 1;
+    }
+
+    /// One less.
+    pub(super) fn leave(&mut self, again: bool) {
+        *(if again { &mut self.again } else { &mut self.once }) -= 1;
+    }
+
+    /// All of them.
+    pub(super) fn chunks(self) -> u32 {
+        self.once + self.again
     }
 
     /// Whether there may be one to follow: of version 1 those that are marked are too.

@@ -4,6 +4,7 @@ use super::find::is_under_way;
 use super::{Flight, InFlight};
 #[cfg(test)]
 use crate::sctp::ids::PathId;
+use crate::sctp::sender::cuc::UnderWay;
 #[cfg(test)]
 use crate::sctp::{Config, multipath::Cuc};
 #[cfg(test)]
@@ -52,15 +53,11 @@ impl Flight {
                 let is_own = own.clone().any(|(other, _)| other == tsn);
                 same("earliest is under way", "true".into(), is_own.to_string())?;
             }
-            let again = own.clone().filter(|(_, s)| s.transmission().is_again()).count() as u32;
-            let chunks = own.clone().count() as u32;
-            let name = format!("chunks sent again on path {path:?}, and others");
-            let counted = book.under_way();
-            same(
-                &name,
-                format!("{:?}", (counted.again, counted.once)),
-                format!("{:?}", (again, chunks - again)),
-            )?;
+            let mut under_way = UnderWay::default();
+            own.clone()
+                .for_each(|(_, s)| under_way.enter(s.transmission().is_again()));
+            let name = format!("chunks outstanding on path {path:?}");
+            same(&name, format!("{:?}", book.under_way()), format!("{under_way:?}"))?;
             if self.by_order {
                 let first = own.clone().min_by_key(|(_, s)| s.transmission().number());
                 let known = book
@@ -73,7 +70,7 @@ impl Flight {
                     format!("{:?}", first.map(|(tsn, _)| tsn)),
                 )?;
             }
-            booked += chunks;
+            booked += under_way.chunks();
         }
         same(
             "chunks outstanding on no path",
