@@ -138,7 +138,6 @@ pub(crate) fn of_run(scenario: &Scenario, network: &Network) -> Vec<Warning> {
     };
     let mut all = about.never_served();
     all.extend(about.scheme_without_effect());
-    all.extend(about.associations_left_alone());
     all.extend(
         scenario
             .warnings()
@@ -293,24 +292,6 @@ impl About<'_> {
             warnings.push(Warning::new(WarningKind::SchemeWithoutEffect, Some(host), text));
         }
         warnings
-    }
-
-    /// Associations of hosts of which the scheme moves another.
-    fn associations_left_alone(&self) -> Vec<Warning> {
-        let nodes = self.network.nodes.iter().zip(&self.names);
-        let hosts = nodes.filter_map(|(node, name)| match node {
-            Node::Host(node) => Some((name, node.host.counters().beside_sigma)),
-            Node::Router(_) => None,
-        });
-        hosts
-            .filter(|(_, alone)| *alone > 0)
-            .map(|(name, alone)| {
-                let text = format!(
-                    "`{name}` moves one association, the first that it had: {alone} more were there when it did, and fared as with \"none\""
-                );
-                Warning::new(WarningKind::SchemeWithoutEffect, Some(name), text)
-            })
-            .collect()
     }
 
     fn fallbacks(&self) -> Vec<Warning> {

@@ -66,3 +66,34 @@ fn two_hosts_cross_in_opposite_directions_and_both_hand_over() {
     assert_eq!(typed, exact);
     assert_eq!(typed.packets_lost_to_handover, 0);
 }
+
+#[test]
+fn every_association_of_a_host_moves_with_it() {
+    const ZIGZAG: &str = include_str!("../../../scenarios/zigzag.toml");
+    let other = r#"
+[[host]]
+name = "other"
+
+[[link]]
+between = ["other", "r"]
+rate = "1 Mbit/s"
+delay = "1 ms"
+
+[[application]]
+kind = "bulk"
+from = "mh"
+to = "other"
+start = "5 s"
+"#;
+    let both = metrics(&format!("{ZIGZAG}{other}"), &[("duration", "60 s")], 1);
+    assert_eq!(both.warnings, []);
+    for flow in 0..2u64 {
+        let own: Vec<_> = both.handovers.iter().filter(|h| h.flow == Some(flow)).collect();
+        assert_eq!(own.len(), 5, "{own:?}");
+        assert!(
+            own.iter().all(|h| h.interruption_s.is_some_and(|s| s < 0.05)),
+            "{own:?}"
+        );
+        assert!(both.flows[flow as usize].end.longest_gap_s < 0.05);
+    }
+}

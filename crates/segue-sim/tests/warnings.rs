@@ -6,7 +6,6 @@ use segue_sim::warnings::WarningKind;
 
 const SIGMA: &str = include_str!("../../../scenarios/papers/sigma.toml");
 const ILNP: &str = include_str!("../../../scenarios/papers/ilnp.toml");
-const ZIGZAG: &str = include_str!("../../../scenarios/zigzag.toml");
 const GAP: &str = include_str!("../../../scenarios/coverage-gap.toml");
 
 /// Host and text of the warnings of a kind.
@@ -262,20 +261,4 @@ fn a_rate_that_no_way_carries_is_told() {
     assert_eq!(told("a", "b", "1 Mbit/s"), []);
     assert_eq!(told("b", "a", "1 Mbit/s").len(), 1);
     assert_eq!(told("b", "a", "100 kbit/s"), []);
-}
-
-#[test]
-fn an_association_that_sigma_leaves_alone_is_said() {
-    let set = [("duration", "20 s")];
-    assert_eq!(metrics(ZIGZAG, &set, 1).warnings, []);
-    let another = "[[host]]\nname = \"other\"\n\n[[link]]\nbetween = [\"other\", \"r\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
-    let second = "[[application]]\nkind = \"bulk\"\nfrom = \"mh\"\nto = \"other\"\nstart = \"5 s\"\n";
-    let both = metrics(&format!("{ZIGZAG}\n{another}\n{second}"), &set, 1);
-    let [(Some("mh"), text)] = warned(&both, WarningKind::SchemeWithoutEffect)[..] else {
-        panic!("{:?}", both.warnings)
-    };
-    assert!(
-        text.contains("moves one association") && text.contains("1 more"),
-        "{text}"
-    );
 }

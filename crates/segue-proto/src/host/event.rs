@@ -32,7 +32,7 @@ pub enum HostEvent {
     UpdateLocation(Ipv6Addr),
     /// The location client reports.
     Location(ClientEvent),
-    /// The trail of a handover.
+    /// The trail of a handover, of a host's first association.
     Sigma(SigmaEvent),
     /// The shim reports.
     Shim(ShimEvent),
@@ -66,8 +66,6 @@ pub struct HostCounters {
     pub reassembled: u64,
     /// Commands of SIGMA that SCTP did not take.
     pub commands_refused: u64,
-    /// Most associations that there were beside the one that SIGMA moved to another address when it did: it moves one of a host.
-    pub beside_sigma: u64,
     /// Times that the parts did not come to rest within the bound: a bug of this program.
     pub restless: u64,
 }

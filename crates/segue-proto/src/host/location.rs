@@ -1,6 +1,7 @@
 //! A host's part in location management: messages in UDP packets, its own name, and associations that are set up by name.
 
 use super::event::HostEvent;
+use super::parts::movers::Movers;
 use super::{Connected, Connecting, Host};
 use crate::contract::Transmit;
 use crate::location::{Client, ClientEvent, Datagram, LookupId, Server};
@@ -40,7 +41,7 @@ impl Host {
         }
         let known = self.location.told().is_some_and(|a| self.has_address(a));
         if !known
-            && self.sigma_association.is_none()
+            && !self.sigma.as_ref().is_some_and(Movers::have_association)
             && let Some(first) = self.addresses.first().map(|l| l.address)
         {
             self.tell_location(now, first);
@@ -87,7 +88,7 @@ impl Host {
         let serving = self
             .sigma
             .as_ref()
-            .and_then(|s| s.serving())
+            .and_then(|movers| movers.first().serving())
             .filter(|a| self.has_address(*a));
         told.or(serving)
             .or_else(|| self.addresses.first().map(|l| l.address))

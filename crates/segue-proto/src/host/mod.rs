@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   applications            app::Application, one per association
-//!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its association
+//!   SCTP endpoint           sctp::Endpoint          SIGMA (sigma::Sigma) commands its associations
 //!   TCP endpoint            tcp::Endpoint
 //!   UDP sockets             udp::Endpoint
 //!   shim                    shim::Shim: none, Mobile IPv6, ILNPv6
@@ -44,6 +44,7 @@ use parts::fragments::{Fragmenter, Reassembler};
 use parts::interfaces::Interfaces;
 use parts::kernel::Kernel;
 use parts::location::Location;
+use parts::movers::Movers;
 use parts::shims;
 use parts::tcp::Tcp;
 use parts::udp::Udp;
@@ -68,10 +69,8 @@ pub struct Host {
     applications: Applications,
     /// The listening application: its number and what it does.
     listener: Option<(usize, app::Kind)>,
-    sigma: Option<Sigma>,
+    sigma: Option<Movers>,
     location: Location,
-    /// The association that SIGMA drives.
-    sigma_association: Option<AssociationId>,
     /// Something other than SCTP and its applications may have events, commands or timers.
     dirty: bool,
     /// Timers of everything but SCTP and the applications on connections.
@@ -132,7 +131,6 @@ impl Host {
             listener: None,
             sigma: None,
             location,
-            sigma_association: None,
             dirty: true,
             slow_timeout: None,
             transmits: VecDeque::new(),
@@ -148,7 +146,9 @@ impl Host {
             host.install_shim(shim);
         }
         let radios = host.install_interfaces(&config.name, &config.interfaces, &config.shim, seed);
-        host.sigma = config.sigma.map(|config| Sigma::new(config, &radios));
+        host.sigma = config
+            .sigma
+            .map(|config| Movers::new(Sigma::new(config, &radios)));
         for (number, config) in config.applications.into_iter().enumerate() {
             host.install_application(number, config);
         }
@@ -232,7 +232,7 @@ impl Host {
             shim.handle_link(now, &event);
         }
         match &mut self.sigma {
-            Some(sigma) => sigma.handle_link(now, &event),
+            Some(movers) => movers.tell_all(|sigma| sigma.handle_link(now, &event)),
             None => {
                 if let (Some(cell), LinkEvent::Beacon { interface, .. }) =
                     (self.interfaces.attach_to_first_cell(&event), event)
@@ -256,8 +256,8 @@ impl Host {
             self.dirty = true;
             // SIGMA first, and its commands before SCTP's timers: a route that changes at the moment of a
             // retransmission is the one that the retransmission takes.
-            if let Some(sigma) = &mut self.sigma {
-                sigma.handle_timeout(now);
+            if let Some(movers) = &mut self.sigma {
+                movers.tell_all(|sigma| sigma.handle_timeout(now));
             }
             self.interfaces.handle_timeout(now);
             self.location.handle_timeout(now);
@@ -382,10 +382,10 @@ impl Host {
         self.interfaces.acquisition(interface)
     }
 
-    /// SIGMA, on a mobile host.
+    /// SIGMA, on a mobile host: that of its first association.
     #[must_use]
     pub fn sigma(&self) -> Option<&Sigma> {
-        self.sigma.as_ref()
+        self.sigma.as_ref().map(Movers::first)
     }
 
     /// Packets and commands that came to nothing.

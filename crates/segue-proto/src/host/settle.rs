@@ -2,10 +2,11 @@
 
 use super::event::HostEvent;
 use super::notice::Notice;
+use super::parts::movers::Movers;
 use super::{Connected, Connecting, DriverNotice, Host};
 use crate::app;
-use crate::sctp::{AddressChange, AssociationId, Event};
-use crate::sigma::Command;
+use crate::sctp::{AddressChange, Association, AssociationId, Event};
+use crate::sigma::{Command, Sigma};
 use crate::time::{Duration, Instant};
 use smallvec::SmallVec;
 
@@ -91,11 +92,11 @@ impl Host {
                 self.transmits.push_back(transmit);
             }
         }
-        while let Some(command) = self.sigma.as_mut().and_then(|s| s.poll_command()) {
+        while let Some((id, command)) = self.sigma.as_mut().and_then(Movers::poll_command) {
             moved = true;
-            self.carry_out(now, command);
+            self.carry_out(now, id, command);
         }
-        while let Some(event) = self.sigma.as_mut().and_then(|s| s.poll_event()) {
+        while let Some(event) = self.sigma.as_mut().and_then(Movers::poll_event) {
             self.events.push_back(HostEvent::Sigma(event));
         }
         moved |= self.connect_what_is_due(now);
@@ -110,7 +111,7 @@ impl Host {
         let acquisitions = self.interfaces.poll_timeout();
         let starts = self.applications.next_start(tried).into_iter();
         let driven = self.driver_opens(tried);
-        let sigma = self.sigma.as_ref().and_then(|s| s.poll_timeout());
+        let sigma = self.sigma.as_ref().and_then(Movers::poll_timeout);
         let location = self.location.poll_timeout();
         self.slow_timeout = starts
             .chain(driven)
@@ -189,18 +190,17 @@ impl Host {
     /// An event of an association that is not about its data.
     #[cold]
     fn on_change_of_sctp(&mut self, now: Instant, id: AssociationId, event: Event) {
-        let sigma = self.sigma.as_mut().filter(|_| self.sigma_association == Some(id));
-        match (&event, sigma) {
+        match (&event, &mut self.sigma) {
             (Event::Connected, _) => self.on_connected(now, id),
-            (Event::AsconfAnswered { results, .. }, Some(sigma)) => {
-                self.dirty = true;
-                for result in results {
-                    sigma.handle_answer(now, result.request, result.outcome.is_ok());
-                }
+            (Event::AsconfAnswered { results, .. }, Some(movers)) => {
+                self.dirty |= movers.tell(id, |sigma| {
+                    for result in results {
+                        sigma.handle_answer(now, result.request, result.outcome.is_ok());
+                    }
+                });
             }
-            (Event::PathStateChanged { state, .. }, Some(sigma)) => {
-                self.dirty = true;
-                sigma.handle_path_state(now, *state);
+            (Event::PathStateChanged { state, .. }, Some(movers)) => {
+                self.dirty |= movers.tell(id, |sigma| sigma.handle_path_state(now, *state));
             }
             (Event::Restarted(_), _) => self.on_restarted(now, id),
             (Event::Closed | Event::Lost | Event::Aborted { .. }, _) => self.on_gone(now, id),
@@ -216,14 +216,9 @@ impl Host {
             None => self.accept(id),
         };
         let is_driven = index.is_none() && self.with_driven(|driven| driven.opened(id)) == Some(true);
-        if self.sigma.is_some() && self.sigma_association.is_none() {
-            self.sigma_association = Some(id);
+        if let (Some(movers), Some(association)) = (&mut self.sigma, self.endpoint.association(id)) {
             self.dirty = true;
-            if let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id)) {
-                let route = association.route().address;
-                sigma.set_can_deactivate(association.can_deactivate());
-                sigma.handle_established(now, association.local_addresses(), route);
-            }
+            movers.begin(id, |sigma| establish(now, sigma, association));
         }
         match index {
             Some(index) => self.notify(now, index, Notice::Connected),
@@ -240,14 +235,11 @@ impl Host {
     /// The peer restarted: the application and SIGMA begin anew.
     #[inline(never)]
     fn on_restarted(&mut self, now: Instant, id: AssociationId) {
-        if self.sigma_association == Some(id)
-            && let (Some(sigma), Some(association)) = (&mut self.sigma, self.endpoint.association(id))
-        {
-            self.dirty = true;
-            sigma.handle_closed(now);
-            sigma.set_can_deactivate(association.can_deactivate());
-            let route = association.route().address;
-            sigma.handle_established(now, association.local_addresses(), route);
+        if let (Some(movers), Some(association)) = (&mut self.sigma, self.endpoint.association(id)) {
+            self.dirty |= movers.tell(id, |sigma| {
+                sigma.handle_closed(now);
+                establish(now, sigma, association);
+            });
         }
         if let Some(index) = self.application_of(id) {
             self.notify(now, index, Notice::Restarted);
@@ -296,12 +288,8 @@ impl Host {
         self.dirty |= self.with_driven(|driven| driven.gone(now, id)).is_some();
         // nobody will ask for what is left
         self.endpoint.forget(id);
-        if self.sigma_association == Some(id) {
-            self.sigma_association = None;
-            self.dirty = true;
-            if let Some(sigma) = &mut self.sigma {
-                sigma.handle_closed(now);
-            }
+        if let Some(movers) = &mut self.sigma {
+            self.dirty |= movers.end(now, id);
         }
     }
 
@@ -351,15 +339,9 @@ impl Host {
         moved
     }
 
-    /// Carries out a command of SIGMA.
-    fn carry_out(&mut self, now: Instant, command: Command) {
-        if matches!(command, Command::SetPrimary { .. } | Command::Change(_)) {
-            let others = self.endpoint.associations().count().saturating_sub(1);
-            self.counters.beside_sigma = self.counters.beside_sigma.max(others as u64);
-        }
-        let association = self
-            .sigma_association
-            .and_then(|id| self.endpoint.association_mut(id));
+    /// Carries out a command of SIGMA, about association `id` if it is about one.
+    fn carry_out(&mut self, now: Instant, id: Option<AssociationId>, command: Command) {
+        let association = id.and_then(|id| self.endpoint.association_mut(id));
         let one = |change| SmallVec::<[AddressChange; 4]>::from_slice(&[change]);
         let changes = match command {
             Command::StartAttach { interface, cell } => {
@@ -395,23 +377,32 @@ impl Host {
             Command::Change(changes) => changes.iter().collect(),
         };
         let taken = association.is_some_and(|a| a.change_addresses(now, &changes).is_ok());
-        let t4_rto = self.t4_rto();
-        let Some(sigma) = &mut self.sigma else { return };
-        if taken {
-            sigma.handle_asconf_sent(now, t4_rto);
-        } else {
-            self.counters.commands_refused += 1;
+        let t4_rto = self.t4_rto(id);
+        self.counters.commands_refused += u64::from(!taken);
+        let (Some(movers), Some(id)) = (&mut self.sigma, id) else {
+            return;
+        };
+        movers.tell(id, |sigma| {
+            if taken {
+                sigma.handle_asconf_sent(now, t4_rto);
+                return;
+            }
             for change in &changes {
                 sigma.handle_answer(now, change.request(), false);
             }
-        }
+        });
     }
 
     /// T4-RTO of an ASCONF sent now: the RTO of the path it takes (RFC 5061 section 5.1, A4).
-    fn t4_rto(&self) -> Duration {
-        self.sigma_association
-            .and_then(|id| self.endpoint.association(id))
+    fn t4_rto(&self, id: Option<AssociationId>) -> Duration {
+        id.and_then(|id| self.endpoint.association(id))
             .and_then(|association| association.paths().find(|p| p.primary).map(|p| p.rto))
             .unwrap_or(Duration::from_secs(1))
     }
+}
+
+/// Tells SIGMA of its association, which is established, or has begun anew.
+fn establish(now: Instant, sigma: &mut Sigma, association: &Association) {
+    sigma.set_can_deactivate(association.can_deactivate());
+    sigma.handle_established(now, association.local_addresses(), association.route().address);
 }

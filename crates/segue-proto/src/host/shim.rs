@@ -346,8 +346,8 @@ impl Host {
         match event {
             AddressEvent::Ready(local) => {
                 self.address_ready(local);
-                if let Some(sigma) = &mut self.sigma {
-                    sigma.handle_address_ready(now, local);
+                if let Some(movers) = &mut self.sigma {
+                    movers.tell_all(|sigma| sigma.handle_address_ready(now, local));
                 }
                 self.tell_location_if_lost(now);
             }
@@ -364,8 +364,8 @@ impl Host {
                     }
                 }
                 self.events.push_back(HostEvent::AddressLost(local));
-                if let Some(sigma) = &mut self.sigma {
-                    sigma.handle_address_lost(now, local.address);
+                if let Some(movers) = &mut self.sigma {
+                    movers.tell_all(|sigma| sigma.handle_address_lost(now, local.address));
                 }
                 self.tell_location_if_lost(now);
             }
@@ -383,7 +383,7 @@ impl Host {
         }
         self.expired.push(address);
         match &mut self.sigma {
-            Some(sigma) => sigma.handle_address_expired(now, address),
+            Some(movers) => movers.tell_all(|sigma| sigma.handle_address_expired(now, address)),
             None => self.endpoint.local_address_expired(now, address),
         }
     }
@@ -401,8 +401,8 @@ impl Host {
             }
         }
         self.events.push_back(HostEvent::AddressDeprecated(local));
-        if let Some(sigma) = &mut self.sigma {
-            sigma.handle_address_deprecated(now, local.address);
+        if let Some(movers) = &mut self.sigma {
+            movers.tell_all(|sigma| sigma.handle_address_deprecated(now, local.address));
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::contract::{CellId, InterfaceId, LocalAddress};
 use core::net::Ipv6Addr;
 
 /// A radio, and the cell that it is in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Radio {
     interface: InterfaceId,
     link: Link,

@@ -15,7 +15,7 @@
 //! policies. Without any usable address the association stands still until there is one; with [`Bundle::All`] one
 //! ASCONF from there then does steps 2, 3 and 5.
 //!
-//! One `Sigma` drives one association.
+//! One `Sigma` drives one association. A host that has several has one for each: [`Sigma::for_another`].
 
 mod config;
 mod event;

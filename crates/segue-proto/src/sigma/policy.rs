@@ -29,6 +29,9 @@ pub trait HandoverPolicy: Send + fmt::Debug {
         None
     }
 
+    /// The same for another association of the host, which has heard what this one has.
+    fn for_another(&self) -> Box<dyn HandoverPolicy>;
+
     /// Whether every address is switched to as soon as it is ready: then step 3 may be asked for with step 2.
     fn goes_at_once(&self) -> bool {
         false
@@ -57,7 +60,7 @@ pub trait HandoverPolicy: Send + fmt::Debug {
 }
 
 /// [`Policy::Signal`](super::Policy::Signal).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Signal {
     hysteresis: Decibel,
     /// Last signal heard of each cell, dBm.
@@ -83,6 +86,10 @@ impl Signal {
 }
 
 impl HandoverPolicy for Signal {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, _now: Instant, event: &LinkEvent, serving: CellId) -> Option<Decision> {
         match *event {
             LinkEvent::Beacon { cell, signal_dbm, .. } => {
@@ -122,7 +129,7 @@ impl HandoverPolicy for Signal {
 }
 
 /// [`Policy::Overlap`](super::Policy::Overlap).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Overlap {
     fraction: f64,
 }
@@ -136,6 +143,10 @@ impl Overlap {
 }
 
 impl HandoverPolicy for Overlap {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, _now: Instant, event: &LinkEvent, serving: CellId) -> Option<Decision> {
         match *event {
             LinkEvent::Overlap { from, to, fraction } if from == serving && fraction >= self.fraction => {
@@ -150,10 +161,14 @@ impl HandoverPolicy for Overlap {
 }
 
 /// [`Policy::FirstReady`](super::Policy::FirstReady).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FirstReady;
 
 impl HandoverPolicy for FirstReady {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, _: Instant, _: &LinkEvent, _: CellId) -> Option<Decision> {
         None
     }
@@ -166,20 +181,28 @@ impl HandoverPolicy for FirstReady {
 }
 
 /// [`Policy::LinkLoss`](super::Policy::LinkLoss).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LinkLoss;
 
 impl HandoverPolicy for LinkLoss {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, _: Instant, _: &LinkEvent, _: CellId) -> Option<Decision> {
         None
     }
 }
 
 /// [`Policy::PeerTimeouts`](super::Policy::PeerTimeouts).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PeerTimeouts;
 
 impl HandoverPolicy for PeerTimeouts {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, _: Instant, _: &LinkEvent, _: CellId) -> Option<Decision> {
         None
     }
@@ -189,7 +212,7 @@ impl HandoverPolicy for PeerTimeouts {
 }
 
 /// [`Policy::LastMoment`](super::Policy::LastMoment).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LastMoment {
     margin: Duration,
     at: Option<Instant>,
@@ -204,6 +227,10 @@ impl LastMoment {
 }
 
 impl HandoverPolicy for LastMoment {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
     fn on_link_event(&mut self, now: Instant, event: &LinkEvent, serving: CellId) -> Option<Decision> {
         match *event {
             LinkEvent::GoingDown { cell, after, .. } if cell == serving => {

@@ -7,6 +7,7 @@ pub(super) mod interfaces;
 pub(super) mod kernel;
 mod listener;
 pub(super) mod location;
+pub(super) mod movers;
 pub(super) mod shims;
 pub(super) mod tcp;
 pub(super) mod udp;

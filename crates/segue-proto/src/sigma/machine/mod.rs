@@ -80,6 +80,24 @@ impl Sigma {
         }
     }
 
+    /// One for another association of the same host, which is not established yet: it knows what this one knows of links and
+    /// addresses.
+    #[must_use]
+    pub fn for_another(&self) -> Self {
+        let mut other = Self {
+            config: self.config.clone(),
+            policy: self.policy.for_another(),
+            radios: self.radios.clone(),
+            known: self.known.clone(),
+            commands: VecDeque::new(),
+            events: VecDeque::new(),
+            ..*self
+        };
+        other.forget_association();
+        other.can_deactivate = false;
+        other
+    }
+
     /// The address that the association is routed over.
     #[must_use]
     pub fn serving(&self) -> Option<Ipv6Addr> {
@@ -114,6 +132,10 @@ impl Sigma {
 
     /// The association is gone.
     pub fn handle_closed(&mut self, _now: Instant) {
+        self.forget_association();
+    }
+
+    fn forget_association(&mut self) {
         self.established = false;
         self.serving = None;
         self.primary = None;

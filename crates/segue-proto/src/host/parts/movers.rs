@@ -1,0 +1,249 @@
+//! SIGMA on a host: a machine for each of its associations.
+//!
+//! All of them hear the same of links and addresses, and each moves its own association as if there were no other. What is the
+//! host's and not an association's, to attach to a cell and to tell the location manager, is asked for by the first; the trail
+//! of a handover is the first one's too. If that one's association ends, the next is the first.
+
+use crate::sctp::AssociationId;
+use crate::sigma::{Command, Sigma, SigmaEvent};
+use crate::time::Instant;
+
+/// Those of a host. There is always one, which has no association at first.
+#[derive(Debug)]
+pub(in crate::host) struct Movers {
+    first: Sigma,
+    association: Option<AssociationId>,
+    others: Vec<(AssociationId, Sigma)>,
+}
+
+impl Movers {
+    pub fn new(first: Sigma) -> Self {
+        Self {
+            first,
+            association: None,
+            others: Vec::new(),
+        }
+    }
+
+    /// The first of them.
+    pub fn first(&self) -> &Sigma {
+        &self.first
+    }
+
+    /// Whether any has an association.
+    pub fn have_association(&self) -> bool {
+        self.association.is_some()
+    }
+
+    /// Tells that of an association something; whether there is one.
+    pub fn tell(&mut self, id: AssociationId, what: impl FnOnce(&mut Sigma)) -> bool {
+        let other = self.others.iter_mut().find(|(of, _)| *of == id);
+        match other {
+            Some((_, sigma)) => what(sigma),
+            None if self.association == Some(id) => what(&mut self.first),
+            None => return false,
+        }
+        true
+    }
+
+    /// Tells every one of them something.
+    pub fn tell_all(&mut self, mut what: impl FnMut(&mut Sigma)) {
+        what(&mut self.first);
+        for (_, sigma) in &mut self.others {
+            what(sigma);
+        }
+    }
+
+    /// An association has just been established: there is one for it, which is told something.
+    pub fn begin(&mut self, id: AssociationId, what: impl FnOnce(&mut Sigma)) {
+        if self.association.is_none() {
+            self.association = Some(id);
+        } else {
+            self.others.push((id, self.first.for_another()));
+        }
+        self.tell(id, what);
+    }
+
+    /// An association is gone. Whether one of them had it.
+    pub fn end(&mut self, now: Instant, id: AssociationId) -> bool {
+        if self.association != Some(id) {
+            let before = self.others.len();
+            self.others.retain(|(of, _)| *of != id);
+            return self.others.len() < before;
+        }
+        if self.others.is_empty() {
+            self.association = None;
+            self.first.handle_closed(now);
+        } else {
+            let (id, next) = self.others.remove(0);
+            (self.association, self.first) = (Some(id), next);
+        }
+        true
+    }
+
+    /// The next command, and the association that it is about, if it is about one.
+    pub fn poll_command(&mut self) -> Option<(Option<AssociationId>, Command)> {
+        if let Some(command) = self.first.poll_command() {
+            return Some((self.association, command));
+        }
+        for (id, sigma) in &mut self.others {
+            while let Some(command) = sigma.poll_command() {
+                if !matches!(
+                    command,
+                    Command::StartAttach { .. } | Command::UpdateLocation { .. }
+                ) {
+                    return Some((Some(*id), command));
+                }
+            }
+        }
+        None
+    }
+
+    /// The next entry of the trail.
+    pub fn poll_event(&mut self) -> Option<SigmaEvent> {
+        for (_, sigma) in &mut self.others {
+            while sigma.poll_event().is_some() {}
+        }
+        self.first.poll_event()
+    }
+
+    /// When the first of their timers expires.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let others = self.others.iter().map(|(_, sigma)| sigma);
+        let all = core::iter::once(&self.first).chain(others);
+        all.filter_map(Sigma::poll_timeout).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
+    use crate::sigma::{Config, Policy, SigmaEventKind};
+    use core::net::Ipv6Addr;
+
+    const NOW: Instant = Instant::ZERO;
+    const IDS: [AssociationId; 3] = [AssociationId(1), AssociationId(2), AssociationId(3)];
+
+    fn local(interface: u8) -> LocalAddress {
+        let address = Ipv6Addr::new(0x2001, 0xdb8, u16::from(interface) + 2, 0, 0, 0, 0, 1);
+        let interface = InterfaceId(interface);
+        LocalAddress { interface, address }
+    }
+
+    fn hear(movers: &mut Movers, interface: u8) {
+        let (interface, cell) = (InterfaceId(interface), CellId(u16::from(interface)));
+        let signal_dbm = -50.0;
+        movers.tell_all(|sigma| {
+            sigma.handle_link(
+                NOW,
+                &LinkEvent::Beacon {
+                    interface,
+                    cell,
+                    signal_dbm,
+                },
+            );
+        });
+    }
+
+    fn obtain(movers: &mut Movers, interface: u8) {
+        let (there, cell) = (InterfaceId(interface), CellId(u16::from(interface)));
+        movers.tell_all(|sigma| {
+            sigma.handle_link(
+                NOW,
+                &LinkEvent::Up {
+                    interface: there,
+                    cell,
+                },
+            );
+            sigma.handle_address_ready(NOW, local(interface));
+        });
+    }
+
+    fn commands(movers: &mut Movers) -> Vec<(Option<AssociationId>, Command)> {
+        core::iter::from_fn(|| movers.poll_command()).collect()
+    }
+
+    /// Two associations over the first interface; the second came when the first had the addresses of both.
+    fn two() -> Movers {
+        let config = Config {
+            policy: Policy::FirstReady,
+            ..Config::default()
+        };
+        let radios = [InterfaceId(0), InterfaceId(1)];
+        let mut movers = Movers::new(Sigma::new(config, &radios));
+        hear(&mut movers, 0);
+        obtain(&mut movers, 0);
+        assert!(!movers.have_association());
+        for id in [IDS[0], IDS[1]] {
+            movers.begin(id, |sigma| {
+                sigma.handle_established(NOW, [local(0)], local(0).address);
+            });
+        }
+        let attach = Command::StartAttach {
+            interface: InterfaceId(0),
+            cell: CellId(0),
+        };
+        assert_eq!(commands(&mut movers), [(Some(IDS[0]), attach)]);
+        movers
+    }
+
+    #[test]
+    fn each_moves_its_association_and_the_host_attaches_once() {
+        let mut movers = two();
+        hear(&mut movers, 1);
+        obtain(&mut movers, 1);
+        let asked = commands(&mut movers);
+        let attach = Command::StartAttach {
+            interface: InterfaceId(1),
+            cell: CellId(1),
+        };
+        assert_eq!(asked.iter().filter(|(_, command)| *command == attach).count(), 1);
+        let about = |id| {
+            asked
+                .iter()
+                .filter(move |(of, command)| *of == Some(id) && *command != attach)
+        };
+        let first: Vec<Command> = about(IDS[0]).map(|(_, command)| *command).collect();
+        assert_eq!(first, [Command::AddAddress(local(1))]);
+        assert!(about(IDS[1]).map(|(_, command)| *command).eq(first));
+        // the trail is of one
+        let trail = core::iter::from_fn(|| movers.poll_event()).map(|event| event.kind);
+        let added = trail.filter(|kind| matches!(kind, SigmaEventKind::AddSent(_)));
+        assert_eq!(added.count(), 1);
+    }
+
+    #[test]
+    fn one_that_comes_later_knows_the_addresses_that_there_are() {
+        let mut movers = two();
+        hear(&mut movers, 1);
+        obtain(&mut movers, 1);
+        commands(&mut movers);
+        movers.begin(IDS[2], |sigma| {
+            sigma.handle_established(NOW, [local(0)], local(0).address);
+        });
+        assert_eq!(
+            commands(&mut movers),
+            [(Some(IDS[2]), Command::AddAddress(local(1)))]
+        );
+    }
+
+    #[test]
+    fn if_the_first_ends_the_next_is_the_first() {
+        let mut movers = two();
+        assert!(movers.end(NOW, IDS[0]));
+        assert!(!movers.end(NOW, IDS[0]));
+        assert!(!movers.tell(IDS[0], |_| panic!("it is gone")));
+        assert_eq!(movers.first().serving(), Some(local(0).address));
+        hear(&mut movers, 1);
+        let attach = Command::StartAttach {
+            interface: InterfaceId(1),
+            cell: CellId(1),
+        };
+        assert_eq!(commands(&mut movers), [(Some(IDS[1]), attach)]);
+        // the last that ends leaves one without, which goes on looking for cells
+        assert!(movers.end(NOW, IDS[1]));
+        assert!(!movers.have_association());
+        assert_eq!(movers.first().serving(), None);
+    }
+}
