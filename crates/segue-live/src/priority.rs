@@ -142,7 +142,7 @@ fn stay_on(place: usize, over: &AtomicBool) {
 }
 
 #[allow(unsafe_code, reason = "sched_setscheduler(2) takes a pointer")]
-fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+pub(crate) fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
     let parameter = sched_param {
         sched_priority: priority,
     };

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::priority::{only_on, processors, raise_priority_above_all};
+use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 use segue_proto::{Duration, Instant};
@@ -39,6 +40,7 @@ impl StandstillWatch {
     #[must_use]
     pub fn begin(most: usize) -> Option<Self> {
         let over = Arc::new(AtomicBool::new(false));
+        let over_all = Arc::clone(&over);
         let (allowed, answers) = std::sync::mpsc::channel();
         let mut threads = Vec::new();
         for place in processors().take(most) {
@@ -49,22 +51,32 @@ impl StandstillWatch {
                 drop(allowed);
                 able.map_or_else(|_| Vec::new(), |()| look(&over))
             });
-            threads.push(thread.ok()?);
+            let Ok(thread) = thread else {
+                over_all.store(true, Ordering::Relaxed);
+                return None;
+            };
+            threads.push(thread);
         }
         drop(allowed);
-        let all = !threads.is_empty() && answers.iter().all(|able| able);
-        all.then_some(Self { over, threads })
+        let watch = Self { over, threads };
+        // where one may not, those that may end
+        (!watch.threads.is_empty() && answers.iter().all(|able| able)).then_some(watch)
     }
 
     /// All of them since the beginning, those of one processor after those of another.
     #[must_use]
-    pub fn end(self) -> Vec<Standstill> {
+    pub fn end(mut self) -> Vec<Standstill> {
         self.over.store(true, Ordering::Relaxed);
-        let found = self
-            .threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_default());
-        found.flatten().collect()
+        let threads = std::mem::take(&mut self.threads).into_iter();
+        threads
+            .flat_map(|thread| thread.join().unwrap_or_default())
+            .collect()
+    }
+}
+
+impl Drop for StandstillWatch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -74,9 +86,11 @@ fn look(over: &AtomicBool) -> Vec<Standstill> {
     let mut next = clock.now() + EACH;
     while !over.load(Ordering::Relaxed) {
         let at = TimeSpec::from(core::time::Duration::from_nanos(next.as_nanos()));
-        // a signal wakes it before its time: then it sleeps on
-        if clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at).is_err() {
-            continue;
+        match clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at) {
+            Ok(_) => {}
+            // a signal wakes it before its time: then it sleeps on
+            Err(Errno::EINTR) => continue,
+            Err(_) => break,
         }
         let woke = clock.now();
         if woke.since(next) > LATER && found.len() < MOST {
@@ -93,18 +107,31 @@ fn look(over: &AtomicBool) -> Vec<Standstill> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::priority::set_policy;
+    use nix::libc::SCHED_FIFO;
 
     #[test]
-    fn a_processor_that_does_not_run_is_seen_and_one_that_works_is_not() {
-        let Some(watch) = StandstillWatch::begin(usize::MAX) else {
+    #[expect(clippy::disallowed_methods, reason = "a thread of its own waits")]
+    fn a_processor_that_something_else_has_is_seen() {
+        let Some(watch) = StandstillWatch::begin(1) else {
+            // without CAP_SYS_NICE there is nothing to see
             return;
         };
-        let begin = Clock::new().now();
-        // programs that never rest are in nobody's way
-        while Clock::new().now().since(begin) < Duration::from_millis(20) {}
+        let place = processors().next().unwrap();
+        let taken = std::thread::spawn(move || {
+            only_on(place).unwrap();
+            set_policy(SCHED_FIFO, 30).unwrap();
+            let from = Clock::new().now();
+            while Clock::new().now().since(from) < Duration::from_millis(10) {}
+            from
+        });
+        let from = taken.join().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
         let found = watch.end();
-        assert!(found.iter().all(|s| s.until.since(s.from) > LATER), "{found:?}");
-        assert!(found.iter().all(|s| s.until >= begin), "{found:?}");
+        let is_it = |s: &Standstill| {
+            s.from < from + Duration::from_millis(1) && s.until >= from + Duration::from_millis(10)
+        };
+        assert!(found.iter().any(is_it), "{from:?}: {found:?}");
     }
 
     #[test]

@@ -216,9 +216,10 @@ impl Known {
         gone
     }
 
-    /// The association is gone.
+    /// The association is gone: what it left behind is none of another's business.
     pub fn on_closed(&mut self) {
         self.membership = Membership::Absent;
+        self.obsolete = self.deprecated || !self.usable;
         self.deactivated = false;
         self.gone = false;
     }

@@ -215,7 +215,8 @@ impl HandoverPolicy for PeerTimeouts {
 #[derive(Clone, Debug)]
 pub struct LastMoment {
     margin: Duration,
-    at: Option<Instant>,
+    /// When, and which cell is lost then.
+    at: Option<(Instant, CellId)>,
 }
 
 impl LastMoment {
@@ -234,7 +235,7 @@ impl HandoverPolicy for LastMoment {
     fn on_link_event(&mut self, now: Instant, event: &LinkEvent, serving: CellId) -> Option<Decision> {
         match *event {
             LinkEvent::GoingDown { cell, after, .. } if cell == serving => {
-                self.at = Some((now + after - self.margin).max(now));
+                self.at = Some(((now + after - self.margin).max(now), cell));
                 None
             }
             LinkEvent::Down { cell, .. } if cell == serving => {
@@ -251,14 +252,15 @@ impl HandoverPolicy for LastMoment {
     }
 
     fn on_timeout(&mut self, now: Instant, candidates: &[CellId]) -> Option<Decision> {
-        if self.at.is_none_or(|at| at > now) {
+        let (_, lost) = self.at.take_if(|(at, _)| *at <= now)?;
+        if candidates.contains(&lost) {
+            // an association that was not routed over it, and has this from one that was
             return None;
         }
-        self.at = None;
         candidates.first().map(|&cell| Decision::Go(cell))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.at
+        self.at.map(|(at, _)| at)
     }
 }

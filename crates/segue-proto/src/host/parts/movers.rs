@@ -2,11 +2,13 @@
 //!
 //! All of them hear the same of links and addresses, and each moves its own association as if there were no other. What is the
 //! host's and not an association's, to attach to a cell and to tell the location manager, is asked for by the first; the trail
-//! of a handover is the first one's too. If that one's association ends, the next is the first.
+//! of a handover is the first one's too. If that one's association ends, the next is the first. If the first has no address that can
+//! be used and another has, the location manager is told of that.
 
 use crate::sctp::AssociationId;
 use crate::sigma::{Command, Sigma, SigmaEvent};
 use crate::time::Instant;
+use core::net::Ipv6Addr;
 
 /// Those of a host. There is always one, which has no association at first.
 #[derive(Debug)]
@@ -14,6 +16,10 @@ pub(in crate::host) struct Movers {
     first: Sigma,
     association: Option<AssociationId>,
     others: Vec<(AssociationId, Sigma)>,
+    /// What the location manager was told of last.
+    told: Option<Ipv6Addr>,
+    /// Another is the first since.
+    changed: bool,
 }
 
 impl Movers {
@@ -22,6 +28,8 @@ impl Movers {
             first,
             association: None,
             others: Vec::new(),
+            told: None,
+            changed: false,
         }
     }
 
@@ -77,6 +85,7 @@ impl Movers {
         } else {
             let (id, next) = self.others.remove(0);
             (self.association, self.first) = (Some(id), next);
+            self.changed = true;
         }
         true
     }
@@ -84,6 +93,10 @@ impl Movers {
     /// The next command, and the association that it is about, if it is about one.
     pub fn poll_command(&mut self) -> Option<(Option<AssociationId>, Command)> {
         if let Some(command) = self.first.poll_command() {
+            if let Command::UpdateLocation { address } = command {
+                self.told = Some(address);
+                self.changed = false;
+            }
             return Some((self.association, command));
         }
         for (id, sigma) in &mut self.others {
@@ -96,7 +109,22 @@ impl Movers {
                 }
             }
         }
-        None
+        let address = self.reached_elsewhere()?;
+        (self.told, self.changed) = (Some(address), false);
+        Some((None, Command::UpdateLocation { address }))
+    }
+
+    /// Where the host can be reached, if the location manager was told otherwise and the first will not tell it.
+    fn reached_elsewhere(&self) -> Option<Ipv6Addr> {
+        // told by the one that was the first, or not at all
+        self.told?;
+        if self.first.can_be_reached() && !self.changed {
+            return None;
+        }
+        let others = self.others.iter().map(|(_, sigma)| sigma);
+        let mut all = core::iter::once(&self.first).chain(others);
+        let serving = all.find(|sigma| sigma.can_be_reached())?.serving();
+        serving.filter(|address| self.told != Some(*address))
     }
 
     /// The next entry of the trail.
@@ -119,8 +147,8 @@ impl Movers {
 mod tests {
     use super::*;
     use crate::contract::{CellId, InterfaceId, LinkEvent, LocalAddress};
+    use crate::sctp::AddressRequest;
     use crate::sigma::{Config, Policy, SigmaEventKind};
-    use core::net::Ipv6Addr;
 
     const NOW: Instant = Instant::ZERO;
     const IDS: [AssociationId; 3] = [AssociationId(1), AssociationId(2), AssociationId(3)];
@@ -226,6 +254,55 @@ mod tests {
             commands(&mut movers),
             [(Some(IDS[2]), Command::AddAddress(local(1)))]
         );
+    }
+
+    /// Everything that is asked of the peers of these is granted, until nothing is asked. What the host is asked for.
+    fn grant(movers: &mut Movers, granting: &[AssociationId]) -> Vec<Command> {
+        let mut of_host = Vec::new();
+        while let Some((id, command)) = movers.poll_command() {
+            let request = match command {
+                Command::AddAddress(local) => AddressRequest::Add(local.address),
+                Command::SetPrimary { address } => AddressRequest::SetPrimary(address),
+                Command::UpdateLocation { .. } => {
+                    of_host.push(command);
+                    continue;
+                }
+                _ => continue,
+            };
+            let granted = id.is_some_and(|id| granting.contains(&id));
+            movers.tell(id.unwrap(), |sigma| sigma.handle_answer(NOW, request, granted));
+        }
+        of_host
+    }
+
+    #[test]
+    fn the_location_manager_knows_where_one_of_them_is_reached() {
+        let moved = Command::UpdateLocation {
+            address: local(1).address,
+        };
+        // both move, and the first tells
+        let mut movers = two();
+        hear(&mut movers, 1);
+        obtain(&mut movers, 1);
+        assert_eq!(grant(&mut movers, &IDS), [moved]);
+        // the peer of the first refuses, and the address that it stays at is lost
+        let mut movers = two();
+        movers.tell_all(|_| {});
+        movers.told = Some(local(0).address);
+        hear(&mut movers, 1);
+        obtain(&mut movers, 1);
+        assert_eq!(grant(&mut movers, &IDS[1..]), []);
+        movers.tell_all(|sigma| sigma.handle_address_lost(NOW, local(0).address));
+        assert_eq!(grant(&mut movers, &IDS[1..]), [moved]);
+        assert_eq!(grant(&mut movers, &IDS[1..]), []);
+        // the same, and its association ends
+        let mut movers = two();
+        movers.told = Some(local(0).address);
+        hear(&mut movers, 1);
+        obtain(&mut movers, 1);
+        assert_eq!(grant(&mut movers, &IDS[1..]), []);
+        movers.end(NOW, IDS[0]);
+        assert_eq!(grant(&mut movers, &IDS[1..]), [moved]);
     }
 
     #[test]

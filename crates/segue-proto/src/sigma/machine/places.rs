@@ -70,6 +70,12 @@ impl Sigma {
         self.known.iter().position(|k| k.address() == address)
     }
 
+    /// Whether the address that the association is routed over can be used.
+    #[must_use]
+    pub fn can_be_reached(&self) -> bool {
+        self.serving.is_some_and(|address| self.is_usable(address))
+    }
+
     pub(super) fn is_usable(&self, address: Ipv6Addr) -> bool {
         self.known.iter().any(|k| k.address() == address && k.is_usable())
     }
