@@ -287,7 +287,6 @@ mod tests {
         assert_eq!(grant(&mut movers, &IDS), [moved]);
         // the peer of the first refuses, and the address that it stays at is lost
         let mut movers = two();
-        movers.tell_all(|_| {});
         movers.told = Some(local(0).address);
         hear(&mut movers, 1);
         obtain(&mut movers, 1);
