@@ -132,10 +132,8 @@ impl Flow {
             let Some((id, event)) = endpoint.poll_event() else {
                 return;
             };
-            if matches!(event, Event::Connected | Event::Readable | Event::Writable)
-                && let Some(connection) = endpoint.connection_mut(id)
-            {
-                user.advance(connection);
+            if matches!(event, Event::Connected | Event::Readable | Event::Writable) {
+                endpoint.command(id, |connection| user.advance(connection));
             }
         }
     }

@@ -13,7 +13,7 @@ use segue_lab::user::{Noticed, User, name_of_end};
 use segue_lab::wire::{End, Wire};
 use segue_live::{Clock, OsSecrets, Tun, raise_priority};
 use segue_proto::contract::LocalAddress;
-use segue_proto::tcp::{ConnectionId, Counters, Endpoint, Event};
+use segue_proto::tcp::{Connection, ConnectionId, Counters, Endpoint, Event};
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::{Packet, Payload};
 use serde_json::{Value, json};
@@ -158,8 +158,8 @@ impl RealHost {
             "close" => self.user.close(),
             "info" => self.tell("info")?,
             "reset" => {
-                if let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) {
-                    connection.abort();
+                if let Some(id) = self.connection {
+                    self.endpoint.command(id, Connection::abort);
                 }
             }
             _ => match command.strip_prefix("send ").map(str::parse) {
@@ -174,11 +174,13 @@ impl RealHost {
 
     /// Gives the user its turn.
     fn advance(&mut self) -> anyhow::Result<()> {
-        let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else {
+        let user = &mut self.user;
+        let advance = |connection: &mut Connection| (user.advance(connection), connection.counters());
+        let Some((noticed, counters)) = self.connection.and_then(|id| self.endpoint.command(id, advance))
+        else {
             return Ok(());
         };
-        let noticed = self.user.advance(connection);
-        self.last = Some(connection.counters());
+        self.last = Some(counters);
         let now = self.clock.now();
         let received = self.user.received();
         let due = now.since(self.told.1) >= PROGRESS_INTERVAL || noticed.contains(&Noticed::End);

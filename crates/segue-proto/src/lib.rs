@@ -12,6 +12,8 @@ pub mod app;
 #[cfg(any(feature = "sctp", feature = "tcp"))]
 pub mod congestion;
 pub mod contract;
+#[cfg(feature = "tcp")]
+mod deadlines;
 mod error_budget;
 #[cfg(feature = "host")]
 pub mod host;

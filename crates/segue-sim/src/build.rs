@@ -14,7 +14,7 @@ mod shims;
 mod way;
 
 pub(crate) use hosts::{
-    DEFAULT_MESSAGE, PORT, flows_of, host_config, kind, moves, opener, opening_part, sctp_config, server,
+    DEFAULT_MESSAGE, PORT, flows_of, host_config, kind, moves, opener, opening_parts, sctp_config, server,
     wire_addresses,
 };
 pub(crate) use link_script::comes_and_goes;

@@ -222,18 +222,17 @@ impl About<'_> {
         if self.network.kernels.is_some() {
             return Vec::new();
         }
-        let received = |name: &str| {
-            let host = self.host(name)?;
-            let stats = (0..).map_while(|index| host.application(index));
-            Some(stats.map(|s| s.bytes_received).sum::<u64>())
+        let has_received = |name: &str| {
+            let host = self.host(name);
+            let stats = (0..).map_while(|index| host?.application(index));
+            stats.into_iter().any(|s| s.bytes_received > 0)
         };
+        let parts = build::opening_parts(self.file);
         let idle = |number: usize, a: &ApplicationEntry| {
             let opener = build::opener(self.file, a);
-            let part = build::opening_part(self.file, number);
-            let stats = self.host(opener).and_then(|host| host.application(part));
+            let stats = self.host(opener).and_then(|host| host.application(parts[number]));
             let moved = stats.map_or(0, |s| s.bytes_sent + s.bytes_received);
-            let arrived = received(&a.from).unwrap_or(0) + received(&a.to).unwrap_or(0);
-            moved == 0 || arrived == 0
+            moved == 0 || !(has_received(&a.from) || has_received(&a.to))
         };
         let all = self.file.application.iter().enumerate();
         all.filter(|(number, a)| idle(*number, a))

@@ -2,7 +2,7 @@
 
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a mobile node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,16 +44,26 @@ pub struct BindingCache {
     /// valid (section 5.2.8).
     retired: BTreeMap<Ipv6Addr, (u16, Instant)>,
     limit: usize,
+    /// Time before the end of a binding within which refreshes are asked for; zero for none.
+    refresh_before: Duration,
+    /// The ends of all bindings in order.
+    ends: BTreeSet<(Instant, Ipv6Addr)>,
+    /// When refreshes are to be asked for, in order.
+    refreshes: BTreeSet<(Instant, Ipv6Addr)>,
 }
 
 impl BindingCache {
-    /// An empty cache for at most `limit` bindings.
+    /// An empty cache for at most `limit` bindings, which are to be refreshed within `refresh_before` of their ends; zero for
+    /// no such refreshes.
     #[must_use]
-    pub fn new(limit: usize) -> Self {
+    pub fn new(limit: usize, refresh_before: Duration) -> Self {
         Self {
             bindings: BTreeMap::new(),
             retired: BTreeMap::new(),
             limit,
+            refresh_before,
+            ends: BTreeSet::new(),
+            refreshes: BTreeSet::new(),
         }
     }
 
@@ -73,19 +83,37 @@ impl BindingCache {
         Some(entry.binding.care_of_address)
     }
 
-    /// A refresh of the binding of `home_address` is due, which is counted. Whether it is to be asked for: the binding was used
-    /// within `period`.
-    pub fn take_refresh(&mut self, now: Instant, home_address: Ipv6Addr, period: Duration) -> bool {
-        self.bindings.get_mut(&home_address).is_some_and(|entry| {
-            entry.refresh_requests += 1;
-            entry.last_used.is_some_and(|at| now.since(at) <= period)
-        })
+    /// Takes the refreshes out that are due, and gives those of bindings that were used within the time before their ends for
+    /// which refreshes are asked for: these are to be asked for. In the order of home addresses.
+    pub fn take_refreshes(&mut self, now: Instant) -> Vec<Ipv6Addr> {
+        let mut due: Vec<Ipv6Addr> = Vec::new();
+        while let Some((_, home)) = self.refreshes.first().filter(|next| next.0 <= now).copied() {
+            self.refreshes.pop_first();
+            due.push(home);
+        }
+        due.sort_unstable();
+        due.retain(|home| self.take_refresh(now, *home));
+        due
     }
 
-    /// The bindings of which a refresh is to be asked for, and when: at equal intervals within `before` of their ends.
-    pub fn refreshes(&self, before: Duration) -> impl Iterator<Item = (Ipv6Addr, Instant)> {
-        let entries = self.bindings.iter();
-        entries.filter_map(move |(home, entry)| Some((*home, entry.refresh_at(before)?)))
+    /// A refresh of the binding of `home_address` is due, which is counted. Whether it is to be asked for.
+    fn take_refresh(&mut self, now: Instant, home_address: Ipv6Addr) -> bool {
+        let Some(entry) = self.bindings.get_mut(&home_address) else {
+            return false;
+        };
+        entry.refresh_requests += 1;
+        let next = entry.refresh_at(self.refresh_before);
+        self.refreshes.extend(next.map(|at| (at, home_address)));
+        entry
+            .last_used
+            .is_some_and(|at| now.since(at) <= self.refresh_before)
+    }
+
+    /// When the next binding ends or is to be refreshed.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let (end, refresh) = (self.ends.first(), self.refreshes.first());
+        end.into_iter().chain(refresh).map(|next| next.0).min()
     }
 
     /// All bindings with their home addresses.
@@ -102,20 +130,33 @@ impl BindingCache {
     /// Adds or changes a binding. What it was before, if there was one.
     pub fn insert(&mut self, home_address: Ipv6Addr, binding: Binding) -> Option<Binding> {
         self.retired.remove(&home_address);
+        let before = self.take(home_address);
         let entry = Entry {
             binding,
             last_used: None,
             refresh_requests: 0,
         };
-        self.bindings
-            .insert(home_address, entry)
-            .map(|entry| entry.binding)
+        self.ends.insert((binding.expires, home_address));
+        let refresh = entry.refresh_at(self.refresh_before);
+        self.refreshes.extend(refresh.map(|at| (at, home_address)));
+        self.bindings.insert(home_address, entry);
+        before
+    }
+
+    /// Takes a binding out.
+    fn take(&mut self, home_address: Ipv6Addr) -> Option<Binding> {
+        let entry = self.bindings.remove(&home_address)?;
+        self.ends.remove(&(entry.binding.expires, home_address));
+        if let Some(at) = entry.refresh_at(self.refresh_before) {
+            self.refreshes.remove(&(at, home_address));
+        }
+        Some(entry.binding)
     }
 
     /// Deletes a binding; its sequence number is remembered until `keep`. Whether there was one.
     pub fn remove(&mut self, home_address: Ipv6Addr, sequence: Option<u16>, keep: Instant) -> bool {
-        let removed = self.bindings.remove(&home_address);
-        if let Some(sequence) = sequence.or(removed.as_ref().map(|entry| entry.binding.sequence)) {
+        let removed = self.take(home_address);
+        if let Some(sequence) = sequence.or(removed.map(|binding| binding.sequence)) {
             self.retired.insert(home_address, (sequence, keep));
         }
         removed.is_some()
@@ -128,14 +169,12 @@ impl BindingCache {
         self.get(home_address).map(|b| b.sequence).or_else(retired)
     }
 
-    /// Takes the bindings out whose lifetime is over, and remembers their sequence numbers for `keep`.
+    /// Takes the bindings out whose lifetime is over, and remembers their sequence numbers for `keep`. In the order of home
+    /// addresses.
     pub fn expire(&mut self, now: Instant, keep: Duration) -> Vec<Ipv6Addr> {
-        let over: Vec<Ipv6Addr> = self
-            .bindings
-            .iter()
-            .filter(|(_, entry)| entry.binding.expires <= now)
-            .map(|(home, _)| *home)
-            .collect();
+        let ended = self.ends.iter().take_while(|(at, _)| *at <= now);
+        let mut over: Vec<Ipv6Addr> = ended.map(|(_, home)| *home).collect();
+        over.sort_unstable();
         for home in &over {
             self.remove(*home, None, now + keep);
         }

@@ -36,7 +36,7 @@ impl Correspondent {
     pub(super) fn new(own: Ipv6Addr, config: CorrespondentConfig, secrets: Box<dyn SecretRng>) -> Self {
         Self {
             own,
-            cache: BindingCache::new(config.max_bindings as usize),
+            cache: BindingCache::new(config.max_bindings as usize, config.refresh_before),
             nonces: Nonces::new(config.nonce_interval, config.nonce_lifetime, secrets),
             config,
             transmits: VecDeque::new(),
@@ -213,27 +213,16 @@ impl Correspondent {
                 to: home_address,
             });
         }
-        let before = self.config.refresh_before;
-        let due: Vec<Ipv6Addr> = self
-            .cache
-            .refreshes(before)
-            .filter(|(_, at)| *at <= now)
-            .map(|(home, _)| home)
-            .collect();
-        for home_address in due {
-            // in active use: within the time before the end for which refreshes are asked for (section 9.5.5)
-            if self.cache.take_refresh(now, home_address, before) {
-                let request = MobilityHeader::new(MobilityMessage::BindingRefreshRequest, Vec::new());
-                self.transmits
-                    .push_back(mobility_packet(self.own, home_address, request));
-            }
+        // in active use: within the time before the end for which refreshes are asked for (section 9.5.5)
+        for home_address in self.cache.take_refreshes(now) {
+            let request = MobilityHeader::new(MobilityMessage::BindingRefreshRequest, Vec::new());
+            self.transmits
+                .push_back(mobility_packet(self.own, home_address, request));
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let ends = self.cache.iter().map(|(_, b)| b.expires);
-        let refreshes = self.cache.refreshes(self.config.refresh_before);
-        ends.chain(refreshes.map(|(_, at)| at)).min()
+        self.cache.next_deadline()
     }
 
     /// Sections 9.4.3 and 9.4.4.

@@ -48,6 +48,8 @@ pub enum HomeAgentEvent {
 #[derive(Debug)]
 pub struct HomeAgent {
     config: HomeAgentConfig,
+    /// Places in the list of mobile nodes by home address.
+    places: BTreeMap<Ipv6Addr, usize>,
     cache: BindingCache,
     /// What was last accepted of each mobile node, kept beyond the end of its binding so that nobody brings an old one
     /// back.
@@ -83,8 +85,13 @@ impl HomeAgent {
     /// A home agent without bindings.
     #[must_use]
     pub fn new(config: HomeAgentConfig) -> Self {
+        let mut places = BTreeMap::new();
+        for (place, node) in config.mobile_nodes.iter().enumerate() {
+            places.entry(node.home_address).or_insert(place);
+        }
         Self {
-            cache: BindingCache::new(config.mobile_nodes.len()),
+            places,
+            cache: BindingCache::new(config.mobile_nodes.len(), Duration::ZERO),
             last_accepted: BTreeMap::new(),
             pending: VecDeque::new(),
             transmits: VecDeque::new(),
@@ -163,7 +170,7 @@ impl HomeAgent {
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let expiry = self.cache.iter().map(|(_, b)| b.expires).min();
+        let expiry = self.cache.next_deadline();
         self.pending.front().map(|p| p.0).into_iter().chain(expiry).min()
     }
 
@@ -440,10 +447,8 @@ impl HomeAgent {
     }
 
     fn served(&self, home_address: Ipv6Addr) -> Option<&ServedNode> {
-        self.config
-            .mobile_nodes
-            .iter()
-            .find(|n| n.home_address == home_address)
+        let place = self.places.get(&home_address)?;
+        self.config.mobile_nodes.get(*place)
     }
 }
 

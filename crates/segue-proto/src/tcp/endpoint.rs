@@ -3,6 +3,7 @@
 
 use super::config::Config;
 use super::connection::{Beginning, Connection};
+use super::connections::Connections;
 use super::counters::EndpointCounters;
 use super::ends::Pair;
 use super::event::{ConnectionId, Event};
@@ -16,7 +17,7 @@ use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::{Packet, Payload};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// All TCP connections of a host.
@@ -28,30 +29,16 @@ pub struct Endpoint {
     numbers: Numbers,
     local: Vec<LocalAddress>,
     listening: Vec<u16>,
-    /// By ascending id.
-    slots: Vec<Slot>,
-    by_pair: BTreeMap<Pair, ConnectionId>,
-    next_id: u64,
-    /// Slot that the last segment was for: most are for the same one again.
-    last_slot: usize,
+    connections: Connections,
     /// RSTs for segments that are for no connection.
     answers: VecDeque<Transmit>,
     to_transmit: VecDeque<ConnectionId>,
     to_notify: VecDeque<ConnectionId>,
     /// Some connection may have nothing left to tell.
     has_ended: bool,
-    /// The earliest timer of all; the outer `None` when it may have changed.
-    deadline: Option<Option<Instant>>,
     /// Networks that peers were in.
     networks: Networks,
     counters: EndpointCounters,
-}
-
-struct Slot {
-    id: ConnectionId,
-    connection: Box<Connection>,
-    queued_transmit: bool,
-    queued_notify: bool,
 }
 
 impl Endpoint {
@@ -63,15 +50,11 @@ impl Endpoint {
             numbers: Numbers::new(secrets),
             local: Vec::new(),
             listening: Vec::new(),
-            slots: Vec::new(),
-            by_pair: BTreeMap::new(),
-            next_id: 0,
-            last_slot: 0,
+            connections: Connections::default(),
             answers: VecDeque::new(),
             to_transmit: VecDeque::new(),
             to_notify: VecDeque::new(),
             has_ended: false,
-            deadline: None,
             networks: Networks::default(),
             counters: EndpointCounters::default(),
         }
@@ -133,7 +116,7 @@ impl Endpoint {
                 remote,
                 remote_port,
             };
-            (!self.by_pair.contains_key(&pair)).then_some(pair)
+            (!self.connections.contains(&pair)).then_some(pair)
         })?;
         let connection = self.begin(now, local, pair, overhead, true);
         Some(self.insert(connection))
@@ -142,28 +125,23 @@ impl Endpoint {
     /// A connection.
     #[must_use]
     pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
-        self.slot_of(id).map(|i| &*self.slots[i].connection)
+        self.connections
+            .place_of(id)
+            .map(|place| self.connections.at(place))
     }
 
     /// Has `act` command a connection; `None` if there is none of this id. Poll the endpoint afterwards.
     #[inline]
     pub fn command<T>(&mut self, id: ConnectionId, act: impl FnOnce(&mut Connection) -> T) -> Option<T> {
-        let index = self.slot_of(id)?;
-        let result = act(&mut self.slots[index].connection);
-        self.note_change(index);
+        let place = self.connections.place_of(id)?;
+        let result = self.connections.act(place, act);
+        self.note_change(place);
         Some(result)
-    }
-
-    /// A connection, to be commanded. Poll the endpoint afterwards.
-    pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        let index = self.slot_of(id)?;
-        self.touch(index);
-        Some(&mut self.slots[index].connection)
     }
 
     /// All connections.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionId, &Connection)> {
-        self.slots.iter().map(|s| (s.id, &*s.connection))
+        self.connections.iter()
     }
 
     /// Takes a packet that arrived over `interface`; anything but TCP is ignored.
@@ -194,14 +172,15 @@ impl Endpoint {
         if !self.counters.admit(&pair) {
             return;
         }
-        match self.find(&pair) {
-            Some(index) if is_syn(segment) && self.slots[index].connection.yields_to(segment) => {
-                self.drop_slot(index);
+        match self.connections.find(&pair) {
+            Some(place) if is_syn(segment) && self.connections.at(place).yields_to(segment) => {
+                self.connections.remove(place);
                 self.without_connection(now, interface, pair, segment, overhead);
             }
-            Some(index) => {
-                self.slots[index].connection.handle_segment(now, segment);
-                self.note_change(index);
+            Some(place) => {
+                self.connections
+                    .act(place, |connection| connection.handle_segment(now, segment));
+                self.note_change(place);
             }
             None => self.without_connection(now, interface, pair, segment, overhead),
         }
@@ -217,15 +196,15 @@ impl Endpoint {
         let Some((pair, seq)) = quoted(invoking) else {
             return false;
         };
-        let Some(index) = self.find(&pair) else {
+        let Some(place) = self.connections.find(&pair) else {
             return false;
         };
-        let connection = &mut self.slots[index].connection;
-        if !connection.is_outstanding(seq) {
+        if !self.connections.at(place).is_outstanding(seq) {
             return false;
         }
-        connection.path_mtu_changed(*mtu);
-        self.touch(index);
+        self.connections
+            .act(place, |connection| connection.path_mtu_changed(*mtu));
+        self.queue(place, true, true);
         true
     }
 
@@ -237,13 +216,14 @@ impl Endpoint {
         let Some(moved) = self.networks.on_move(peer, prefix) else {
             return;
         };
-        for index in 0..self.slots.len() {
-            if self.slots[index].connection.remote().0 != peer {
+        for place in 0..self.connections.len() {
+            if self.connections.at(place).remote().0 != peer {
                 continue;
             }
             let known = self.networks.remembered(moved.entered);
-            self.touch(index);
-            if let Some(seen) = self.slots[index].connection.change_network(now, known) {
+            self.queue(place, true, true);
+            let change = |connection: &mut Connection| connection.change_network(now, known);
+            if let Some(seen) = self.connections.act(place, change) {
                 self.networks.remember(moved.left, seen);
             }
         }
@@ -258,11 +238,11 @@ impl Endpoint {
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reap();
-        for index in 0..self.slots.len() {
-            let at = self.slots[index].connection.poll_timeout();
-            if at.is_some_and(|at| at <= now) {
-                self.slots[index].connection.handle_timeout(now);
-                self.touch(index);
+        for id in self.connections.due(now) {
+            if let Some(place) = self.connections.place_of(id) {
+                self.connections
+                    .act(place, |connection| connection.handle_timeout(now));
+                self.queue(place, true, true);
             }
         }
     }
@@ -282,24 +262,23 @@ impl Endpoint {
         }
         while let Some(&id) = self.to_transmit.front() {
             let mut sends = None;
-            if let Some(index) = self.slot_of(id) {
+            if let Some(place) = self.connections.place_of(id) {
                 // sending starts timers
-                self.deadline = None;
-                let slot = &mut self.slots[index];
-                let connection = &mut *slot.connection;
-                if connection.poll_transmit_into(now, packet) {
+                let sent = self
+                    .connections
+                    .act(place, |connection| connection.poll_transmit_into(now, packet));
+                let connection = self.connections.at(place);
+                if sent {
                     sends = Some(connection.local().interface);
                     if connection.may_transmit() {
                         return sends;
                     }
                 }
-                slot.queued_transmit = false;
                 self.has_ended |= connection.is_done();
+                let tells = connection.has_events();
+                self.connections.has_transmitted(place);
                 // sending may have events of its own
-                if !slot.queued_notify && connection.has_events() {
-                    slot.queued_notify = true;
-                    self.to_notify.push_back(id);
-                }
+                self.queue(place, false, tells);
             }
             self.to_transmit.pop_front();
             if sends.is_some() {
@@ -311,24 +290,19 @@ impl Endpoint {
 
     /// When `handle_timeout` must be called next. Poll after `poll_transmit` has returned `None`.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let slots = &self.slots;
-        *self.deadline.get_or_insert_with(|| match slots.as_slice() {
-            [only] => only.connection.poll_timeout(),
-            all => all.iter().filter_map(|s| s.connection.poll_timeout()).min(),
-        })
+        self.connections.poll_timeout()
     }
 
     /// The next event. Poll until `None` after every other call. A connection that has ended can be looked at until its
     /// last event and data have been taken and the endpoint is next called.
     pub fn poll_event(&mut self) -> Option<(ConnectionId, Event)> {
         while let Some(&id) = self.to_notify.front() {
-            if let Some(index) = self.slot_of(id) {
-                let slot = &mut self.slots[index];
-                if let Some(event) = slot.connection.poll_event() {
+            if let Some(place) = self.connections.place_of(id) {
+                if let Some(event) = self.connections.take_event(place) {
                     return Some((id, event));
                 }
-                slot.queued_notify = false;
-                self.has_ended |= slot.connection.is_done();
+                self.connections.has_notified(place);
+                self.has_ended |= self.connections.at(place).is_done();
             }
             self.to_notify.pop_front();
         }
@@ -350,81 +324,39 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    #[inline]
-    fn slot_of(&self, id: ConnectionId) -> Option<usize> {
-        match self.slots.as_slice() {
-            [only] if only.id == id => Some(0),
-            slots => slots.binary_search_by_key(&id, |s| s.id).ok(),
-        }
-    }
-
-    #[inline]
-    fn find(&mut self, pair: &Pair) -> Option<usize> {
-        if let Some(slot) = self.slots.get(self.last_slot)
-            && slot.connection.is_between(pair)
-        {
-            return Some(self.last_slot);
-        }
-        let id = *self.by_pair.get(pair)?;
-        self.last_slot = self.slot_of(id)?;
-        Some(self.last_slot)
-    }
-
     fn insert(&mut self, connection: Connection) -> ConnectionId {
         self.reap();
-        let id = ConnectionId(self.next_id);
-        self.next_id += 1;
-        self.by_pair.insert(connection.pair(), id);
-        self.slots.push(Slot {
-            id,
-            connection: Box::new(connection),
-            queued_transmit: false,
-            queued_notify: false,
-        });
-        self.touch(self.slots.len() - 1);
+        let (id, place) = self.connections.insert(connection);
+        self.queue(place, true, true);
         id
-    }
-
-    /// To be called for a connection that is about to be commanded: whatever it will have to send or to tell is asked for.
-    fn touch(&mut self, index: usize) {
-        self.queue(index, true, true);
     }
 
     /// To be called for a connection that has been given something: what it has to send and to tell is known.
     #[inline]
-    fn note_change(&mut self, index: usize) {
-        let connection = &*self.slots[index].connection;
+    fn note_change(&mut self, place: usize) {
+        let connection = self.connections.at(place);
         let (transmits, tells) = (connection.may_transmit(), connection.has_events());
-        self.queue(index, transmits, tells);
+        self.queue(place, transmits, tells);
     }
 
+    /// To be called for a connection that has something to send or to tell, or may have.
     #[inline]
-    fn queue(&mut self, index: usize, transmits: bool, tells: bool) {
-        self.deadline = None;
-        let slot = &mut self.slots[index];
-        if transmits && !slot.queued_transmit {
-            slot.queued_transmit = true;
-            self.to_transmit.push_back(slot.id);
+    fn queue(&mut self, place: usize, transmits: bool, tells: bool) {
+        let queued = self.connections.queue(place, transmits, tells);
+        if queued.transmit {
+            self.to_transmit.push_back(queued.id);
         }
-        if tells && !slot.queued_notify {
-            slot.queued_notify = true;
-            self.to_notify.push_back(slot.id);
+        if queued.notify {
+            self.to_notify.push_back(queued.id);
         }
-    }
-
-    #[inline(never)]
-    fn drop_slot(&mut self, index: usize) {
-        let slot = self.slots.remove(index);
-        self.by_pair.remove(&slot.connection.pair());
-        self.deadline = None;
     }
 
     /// Lets go of connections that have ended and have nothing left to tell.
     fn reap(&mut self) {
         if core::mem::take(&mut self.has_ended) {
-            for index in (0..self.slots.len()).rev() {
-                if self.slots[index].connection.is_done() {
-                    self.drop_slot(index);
+            for place in (0..self.connections.len()).rev() {
+                if self.connections.at(place).is_done() {
+                    self.connections.remove(place);
                 }
             }
         }
@@ -456,7 +388,7 @@ impl Endpoint {
             self.counters.not_syn += 1;
             return;
         }
-        if self.slots.len() >= self.config.max_connections {
+        if self.connections.len() >= self.config.max_connections {
             self.counters.too_many_connections += 1;
             return;
         }
@@ -510,7 +442,7 @@ mod tests {
             interface: InterfaceId(0),
             address: Ipv6Addr::LOCALHOST,
         });
-        endpoint.next_id = u64::from(u32::MAX);
+        endpoint.connections.begin_ids_at(u64::from(u32::MAX));
         let mut connect = || {
             endpoint
                 .connect(Instant::ZERO, Ipv6Addr::LOCALHOST, 80, 0)
@@ -519,7 +451,10 @@ mod tests {
         let (first, second) = (connect(), connect());
         assert!(first < second);
         assert_eq!(
-            (endpoint.slot_of(first), endpoint.slot_of(second)),
+            (
+                endpoint.connections.place_of(first),
+                endpoint.connections.place_of(second)
+            ),
             (Some(0), Some(1))
         );
     }

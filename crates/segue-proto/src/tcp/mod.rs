@@ -29,6 +29,7 @@
 mod challenges;
 mod config;
 mod connection;
+mod connections;
 mod counters;
 mod endpoint;
 mod ends;

@@ -129,7 +129,7 @@ impl World {
 
     pub fn command<T>(&mut self, end: usize, act: impl FnOnce(&mut Connection) -> T) -> T {
         let id = self.ids[end].expect("a connection");
-        let result = act(self.ends[end].connection_mut(id).expect("not forgotten"));
+        let result = self.ends[end].command(id, act).expect("not forgotten");
         self.drain();
         result
     }
@@ -198,44 +198,48 @@ impl World {
         if event == Event::Connected {
             self.ids[end] = Some(id);
         }
-        let Some(connection) = self.ends[end].connection_mut(id) else {
-            return;
-        };
-        if matches!(event, Event::Readable | Event::PeerClosed) && self.reads[end] {
-            while let Some(data) = connection.recv() {
-                assert!(
-                    data.is_synthetic_at(self.received[end]),
-                    "byte {}",
-                    self.received[end]
-                );
-                self.received[end] += data.len() as u64;
+        let (received, given, to_send) = (
+            &mut self.received[end],
+            &mut self.given[end],
+            &mut self.to_send[end],
+        );
+        let (reads, closes) = (self.reads[end], self.closes[end]);
+        self.ends[end].command(id, |connection| {
+            if matches!(event, Event::Readable | Event::PeerClosed) && reads {
+                while let Some(data) = connection.recv() {
+                    assert!(data.is_synthetic_at(*received), "byte {received}");
+                    *received += data.len() as u64;
+                }
             }
-        }
-        if matches!(event, Event::Connected | Event::Writable) {
-            while self.to_send[end] > 0 {
-                let data = Data::Synthetic {
-                    offset: self.given[end],
-                    len: self.to_send[end].min(1 << 30) as u32,
-                };
-                let Ok(taken) = connection.send(&data) else { break };
-                self.given[end] += u64::from(taken);
-                self.to_send[end] -= u64::from(taken);
+            if matches!(event, Event::Connected | Event::Writable) {
+                while *to_send > 0 {
+                    let data = Data::Synthetic {
+                        offset: *given,
+                        len: (*to_send).min(1 << 30) as u32,
+                    };
+                    let Ok(taken) = connection.send(&data) else { break };
+                    *given += u64::from(taken);
+                    *to_send -= u64::from(taken);
+                }
             }
-        }
-        let finished = self.to_send[end] == 0 && (self.given[end] > 0 || event == Event::PeerClosed);
-        if self.closes[end] && finished && !event.is_end() {
-            connection.close();
-        }
+            let finished = *to_send == 0 && (*given > 0 || event == Event::PeerClosed);
+            if closes && finished && !event.is_end() {
+                connection.close();
+            }
+        });
     }
 
     /// Reads what has arrived at an end that does not read by itself.
     pub fn read(&mut self, end: usize) {
         let id = self.ids[end].expect("a connection");
-        let connection = self.ends[end].connection_mut(id).expect("not forgotten");
-        while let Some(data) = connection.recv() {
-            assert!(data.is_synthetic_at(self.received[end]));
-            self.received[end] += data.len() as u64;
-        }
+        let received = &mut self.received[end];
+        let read = |connection: &mut Connection| {
+            while let Some(data) = connection.recv() {
+                assert!(data.is_synthetic_at(*received));
+                *received += data.len() as u64;
+            }
+        };
+        self.ends[end].command(id, read).expect("not forgotten");
         self.drain();
     }
 

@@ -211,7 +211,7 @@ impl Script {
     }
 
     pub fn command<T>(&mut self, act: impl FnOnce(&mut Connection) -> T) -> T {
-        let result = act(self.endpoint.connection_mut(self.id).expect("a connection"));
+        let result = self.endpoint.command(self.id, act).expect("a connection");
         self.collect();
         result
     }

@@ -11,6 +11,7 @@ use segue_proto::address::{ClientConfig, Method};
 use segue_proto::host::{Addressing, Host, HostConfig, InterfaceConfig};
 use segue_proto::units::Bytes;
 use segue_proto::{Duration, Instant, app, sctp, sigma};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Port of every host, of SCTP and of TCP.
 pub(crate) const PORT: u16 = 9;
@@ -189,6 +190,7 @@ pub(crate) fn server<'a>(s: &ScenarioFile, a: &'a ApplicationEntry) -> &'a Strin
 /// The flows that the applications are to have, with the connections that they have in a network that has run.
 pub(crate) fn flows_of(s: &ScenarioFile, network: &Network) -> Vec<Application> {
     let node = |name: &str| s.host.number(name);
+    let parts = opening_parts(s);
     let flow = |(number, a): (usize, &ApplicationEntry)| {
         let by = node(opener(s, a))?;
         Some(Application {
@@ -197,7 +199,7 @@ pub(crate) fn flows_of(s: &ScenarioFile, network: &Network) -> Vec<Application> 
             transport: a.transport,
             start: Instant::ZERO + a.start,
             opened: match network.nodes.get(by)? {
-                Node::Host(h) => label(&h.host, opening_part(s, number))
+                Node::Host(h) => label(&h.host, parts[number])
                     .or_else(|| network.opened_from.get(&number).copied().map(Label::Port))
                     .map(|label| Opened { by: by as u32, label }),
                 Node::Router(_) => None,
@@ -230,25 +232,30 @@ fn label(host: &Host, part: usize) -> Option<Label> {
     Some(Label::Port(connection.local_port()))
 }
 
-/// Which part of the host that opens application `number` that is.
-pub(crate) fn opening_part(s: &ScenarioFile, number: usize) -> usize {
-    let opener = opener(s, &s.application[number]);
-    first_applications(s, number, opener).len()
+/// By the number of each application, which part of the host that opens it that is.
+pub(crate) fn opening_parts(s: &ScenarioFile) -> Vec<usize> {
+    let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut listening: BTreeSet<(&str, app::Transport)> = BTreeSet::new();
+    let mut opening = Vec::with_capacity(s.application.len());
+    for a in s.application.iter() {
+        let (opener, server) = (opener(s, a), server(s, a));
+        let next = parts.entry(opener).or_default();
+        opening.push(*next);
+        *next += 1;
+        if listening.insert((server, a.transport)) {
+            *parts.entry(server).or_default() += 1;
+        }
+    }
+    opening
 }
 
 /// The parts of the applications that run on `host`. A server has one, however many connect to it.
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
-    first_applications(s, s.application.len(), host)
-}
-
-/// The parts on `host` of the first so many applications.
-fn first_applications(s: &ScenarioFile, most: usize, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();
-    for (_, a) in s.application.of(host).take_while(|(number, _)| *number < most) {
-        let listens = parts
-            .iter()
-            .any(|p| p.role == app::Role::Listen && p.transport == a.transport);
-        parts.extend(application(s, a, host).filter(|p| p.role != app::Role::Listen || !listens));
+    let mut listening = BTreeSet::new();
+    for (_, a) in s.application.of(host) {
+        let part = application(s, a, host);
+        parts.extend(part.filter(|p| p.role != app::Role::Listen || listening.insert(p.transport)));
     }
     parts
 }

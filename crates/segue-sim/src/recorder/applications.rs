@@ -4,7 +4,7 @@
 use super::flow::Data;
 use super::ledger::{FlowKey, Transport};
 use segue_proto::Instant;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An application of the scenario, as far as its flows go.
 #[derive(Clone, Copy, Debug)]
@@ -50,12 +50,13 @@ pub(crate) struct Row {
 
 /// The rows of a run that ends then, in order: by the application, its data before the answers, and then as they first sent.
 pub(crate) fn rows(keys: &[FlowKey], flows: &[Data], applications: &[Application], end: Instant) -> Vec<Row> {
+    let parties = Parties::of(applications);
     // by flow: the application, and whether it is its answers
-    let opened = |key: &FlowKey| {
-        let mut all = applications.iter().enumerate();
-        all.find_map(|(number, a)| Some((number, a.is_opened_for(key)?)))
+    let opened = |(key, flow): (&FlowKey, &Data)| {
+        let mut some = parties.applications(key, flow).iter();
+        some.find_map(|&number| Some((number, applications[number].is_opened_for(key)?)))
     };
-    let mut carries: Vec<Option<(usize, bool)>> = keys.iter().map(opened).collect();
+    let mut carries: Vec<Option<(usize, bool)>> = keys.iter().zip(flows).map(opened).collect();
     let mut carried: BTreeSet<(usize, bool)> = carries.iter().flatten().copied().collect();
     for ((key, flow), own) in keys.iter().zip(flows).zip(&mut carries) {
         if own.is_some() {
@@ -63,8 +64,8 @@ pub(crate) fn rows(keys: &[FlowKey], flows: &[Data], applications: &[Application
         }
         // its connection is over: of those between its ends, the first that has none
         let between = || {
-            let all = applications.iter().enumerate();
-            all.filter_map(|(number, a)| Some((number, a.is_between(key, flow)?)))
+            let some = parties.applications(key, flow).iter();
+            some.filter_map(|&number| Some((number, applications[number].is_between(key, flow)?)))
         };
         let is_free = |it: &(usize, bool)| applications[it.0].opened.is_none() && !carried.contains(it);
         *own = between().find(is_free).or_else(|| between().next());
@@ -86,6 +87,42 @@ pub(crate) fn rows(keys: &[FlowKey], flows: &[Data], applications: &[Application
         application: (number < applications.len()).then_some(number),
     };
     rows.into_iter().map(row).collect()
+}
+
+/// Numbers of applications, in order, by whose they are.
+struct Parties {
+    of_node: BTreeMap<u32, Vec<usize>>,
+    of_both: BTreeMap<[u32; 2], Vec<usize>>,
+}
+
+impl Parties {
+    fn of(applications: &[Application]) -> Self {
+        let (mut of_node, mut of_both) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::<_, Vec<usize>>::new());
+        for (number, a) in applications.iter().enumerate() {
+            for node in [a.sender, a.receiver] {
+                of_node.entry(node).or_default().push(number);
+            }
+            of_both
+                .entry(both(a.sender, a.receiver))
+                .or_default()
+                .push(number);
+        }
+        Self { of_node, of_both }
+    }
+
+    /// Those that a flow may be of: ports are the same in connections to different hosts. Those of its sender, if nothing of
+    /// it arrived anywhere.
+    fn applications(&self, key: &FlowKey, flow: &Data) -> &[usize] {
+        let some = match flow.receiver() {
+            Some(receiver) => self.of_both.get(&both(key.sender, receiver)),
+            None => self.of_node.get(&key.sender),
+        };
+        some.map_or(&[], |numbers| numbers)
+    }
+}
+
+fn both(a: u32, b: u32) -> [u32; 2] {
+    [a.min(b), a.max(b)]
 }
 
 impl Application {
@@ -206,6 +243,19 @@ mod tests {
         (key.transport, key.receiver) = (Transport::Sctp, 44);
         let to_44 = ordered(vec![(key, data)], &[tagged(33, 44), tagged(44, 33)]);
         assert_eq!(to_44, [(None, Some(0)), (Some(0), Some(1))]);
+    }
+
+    /// A host takes a port again for a connection to another (RFC 6056 section 3.3): with a thousand connections some have the
+    /// same.
+    #[test]
+    fn of_two_from_one_port_to_different_hosts_each_has_its_own() {
+        let same = Some((1, Label::Port(70)));
+        let applications = [application(1, 0, same), application(1, 2, same)];
+        let flows = vec![flow(1, 2, (70, 9)), flow(1, 0, (70, 9))];
+        assert_eq!(
+            ordered(flows, &applications),
+            [(Some(1), Some(0)), (Some(0), Some(1))]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn binding(sequence: u16, expires: Instant) -> Binding {
 #[test]
 fn a_binding_ends_with_its_lifetime_and_its_sequence_number_is_kept_a_while() {
     // RFC 6275 section 5.2.8, 9.5.1
-    let mut cache = BindingCache::new(2);
+    let mut cache = BindingCache::new(2, Duration::ZERO);
     cache.insert(node(1), binding(7, at(10)));
     cache.insert(node(2), binding(8, at(20)));
     assert!(cache.has_room_for(node(1)) && !cache.has_room_for(node(3)));

@@ -195,13 +195,13 @@ impl TcpStack {
         let end = self.end_of(call)?;
         let (socket, endpoint, id) = self.connection(number(call, 0)?)?;
         let mut at_end = socket.shut_for_reading;
-        if let Some(connection) = endpoint.connection_mut(id) {
+        endpoint.command(id, |connection| {
             while socket.unread < wanted {
                 let Some(data) = connection.recv() else { break };
                 socket.unread += data.len() as u64;
             }
             at_end |= connection.is_at_end();
-        }
+        });
         let taken = socket.unread.min(wanted);
         socket.unread -= taken;
         Ok(match (taken, end) {
@@ -237,22 +237,18 @@ impl TcpStack {
         if let Some(end) = end {
             return Ok(Outcome::error(error_of(end)));
         }
-        let Some(connection) = endpoint.connection_mut(id) else {
-            return Ok(Outcome::error("EPIPE"));
-        };
         let left = socket.writing.unwrap_or(wanted);
         let limit = u64::from(socket.send_buffer.unwrap_or(most));
-        let room = limit
-            .saturating_sub(connection.snapshot().send_queue)
-            .min(u64::from(left)) as u32;
-        let data = Data::Synthetic {
-            offset: socket.written,
-            len: room,
-        };
-        let taken = match connection.send(&data) {
-            Ok(taken) => taken,
-            Err(SendError::BufferFull) => 0,
-            Err(SendError::Closing) => return Ok(Outcome::error("EPIPE")),
+        let offset = socket.written;
+        let sent = endpoint.command(id, |connection| {
+            let room = limit.saturating_sub(connection.snapshot().send_queue);
+            let len = room.min(u64::from(left)) as u32;
+            connection.send(&Data::Synthetic { offset, len })
+        });
+        let taken = match sent {
+            Some(Ok(taken)) => taken,
+            Some(Err(SendError::BufferFull)) => 0,
+            None | Some(Err(SendError::Closing)) => return Ok(Outcome::error("EPIPE")),
         };
         socket.written += u64::from(taken);
         let left = left - taken;
@@ -272,15 +268,15 @@ impl TcpStack {
         let socket = self.sockets.at(number)?;
         let (connection, unread) = (socket.connection, socket.unread);
         self.sockets.by_number.remove(&number);
-        if let (Some(id), Some(endpoint)) = (connection, &mut self.endpoint)
-            && let Some(connection) = endpoint.connection_mut(id)
-        {
-            // RFC 2525 section 2.17: what was not read is lost, and the peer is to know
-            if unread + connection.readable_bytes() > 0 {
-                connection.abort();
-            } else {
-                connection.close();
-            }
+        if let (Some(id), Some(endpoint)) = (connection, &mut self.endpoint) {
+            endpoint.command(id, |connection| {
+                // RFC 2525 section 2.17: what was not read is lost, and the peer is to know
+                if unread + connection.readable_bytes() > 0 {
+                    connection.abort();
+                } else {
+                    connection.close();
+                }
+            });
         }
         Ok(Outcome::value(0))
     }
@@ -296,8 +292,8 @@ impl TcpStack {
         let (socket, endpoint, id) = self.connection(number(call, 0)?)?;
         socket.shut_for_reading |= reading;
         socket.shut_for_writing |= writing;
-        if writing && let Some(connection) = endpoint.connection_mut(id) {
-            connection.close();
+        if writing {
+            endpoint.command(id, Connection::close);
         }
         Ok(Outcome::value(0))
     }
