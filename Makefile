@@ -32,7 +32,7 @@ PYTHON_SOURCES := python tests benches scripts
 # compiled for one is there for the other.
 CARGO_TEST := cargo test --workspace --profile checked --locked
 
-.PHONY: help demo test mutants digests counters rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
+.PHONY: help demo test test-all mutants digests counters rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
@@ -42,6 +42,12 @@ demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA
 	$(BIN)/segue reproduce sigma --quick --out report
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure check-features test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+
+# Without these words, slow tests are run too.
+BUT_SLOW := and not slow
+
+test-all: BUT_SLOW :=
+test-all: test  ## The same, and the tests that take long for what they add
 
 # `make mutants SEED=7 MUTANTS="--group tcp --keep-caught"`; an interrupted run is taken up again.
 mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
@@ -123,7 +129,7 @@ agent:  ## Build segue-agent in release, and its Debian package into dist/
 
 clean:  ## Remove everything that was built
 	cargo clean
-	rm -rf $(VENV) report report-ilnp report-vertical report-cmt dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report report-ilnp report-vertical report-cmt report-scale dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Steps of `test`, in its order.
 
@@ -165,9 +171,9 @@ test-rust:
 # Files of tests in parallel: those with real links wait most of their time. Then those that drive real hosts, beside each other
 # and not beside computing; then those that count milliseconds, alone.
 test-python:
-	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile --durations=15 -m "not alone and not waits" tests/python tests/interop tests/parity
-	$(BIN)/pytest -ra --numprocesses 2 --dist loadfile --durations=10 -m waits tests/interop
-	$(BIN)/pytest -ra --durations=25 -m alone tests/interop
+	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile --durations=15 -m "not alone and not waits $(BUT_SLOW)" tests/python tests/interop tests/parity
+	$(BIN)/pytest -ra --numprocesses 2 --dist loadfile --durations=10 -m "waits $(BUT_SLOW)" tests/interop
+	$(BIN)/pytest -ra --durations=25 -m "alone $(BUT_SLOW)" tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from
 # pyproject.toml, at the versions of constraints.txt.

@@ -204,6 +204,7 @@ def test_what_a_killed_agent_leaves_is_gone_when_the_next_ends(machines: World) 
     assert not (machines.folder / "mobile.sock").exists()
 
 
+@pytest.mark.slow
 def test_what_somebody_takes_from_its_device_is_there_again(machines: World) -> None:
     """Set down and up, the device has lost its address and its routes; they can also be taken away while it is up."""
     mobile, to = machines.hosts["mobile"], identity("peer")

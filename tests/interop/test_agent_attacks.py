@@ -196,6 +196,7 @@ def flood_mobile_ipv6(homes: Mobile) -> None:
         assert lost(client) < 0.001
 
 
+@pytest.mark.slow
 def test_a_stream_of_a_mobile_node_loses_nothing_under_a_flood(homes: Mobile) -> None:
     """100 Mbit/s by the direct way, and 50,000 packets a second of every kind against each of the three."""
     flood_mobile_ipv6(homes)
@@ -329,6 +330,7 @@ def forge_with_the_nonce(machines: World) -> None:
         lives(client, 10e6, 9)
 
 
+@pytest.mark.slow
 def test_who_is_on_the_path_reads_the_nonce_and_can_move_a_session(machines: World) -> None:
     """A nonce is no encryption: he gets what is sent until the host tells again; TLS and ssh are what protects that."""
     forge_with_the_nonce(machines)

@@ -65,6 +65,7 @@ def check_endurance() -> None:
     assert max(endured.grown_kib().values()) <= MOST_KIB_IN_SHORT, endured.told()
 
 
+@pytest.mark.slow
 def test_a_handover_every_two_seconds_takes_nothing_for_good() -> None:
     """As it says; `agent_endurance.py` does it for an hour."""
     check_endurance()

@@ -201,6 +201,7 @@ def restart_the_home_agent(machines: Mobile) -> None:
         wait_until(lambda: source() == machines.plain_address("mobile", "eth0"), "the end of the binding")
 
 
+@pytest.mark.slow
 def test_a_connection_outlives_its_home_agent(machines: Mobile) -> None:
     """As it says."""
     restart_the_home_agent(machines)
@@ -294,6 +295,7 @@ def test_what_killed_agents_leave_is_gone_when_the_next_end(machines: Mobile) ->
         assert machines.snapshot(host) == before[host], host
 
 
+@pytest.mark.slow
 def test_rules_that_somebody_takes_away_are_there_again(machines: Mobile) -> None:
     """They are looked at every twenty seconds, and all stand in their order then."""
     mobile = machines.hosts["mobile"]

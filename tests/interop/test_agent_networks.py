@@ -150,6 +150,7 @@ def compare(machines: World) -> None:
     assert found["with"][1] > 0.7 * found["without"][1], found
 
 
+@pytest.mark.slow
 def test_a_window_keeps_the_queue_of_a_slow_network_from_overflowing(machines: World) -> None:
     """From 50 Mbit/s to 1 Mbit/s with a queue of 40 kB: a vertical handover (002 section 7)."""
     router = machines.hosts["router"]

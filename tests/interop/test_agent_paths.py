@@ -268,6 +268,7 @@ def move_where_options_are_dropped(machines: World) -> None:
         output(router, "nft", "delete table ip6 middle")
 
 
+@pytest.mark.slow
 def test_a_session_lives_where_options_are_dropped(machines: World) -> None:
     """As it says."""
     move_where_options_are_dropped(machines)
@@ -316,6 +317,7 @@ def send_long_datagrams(machines: Mobile) -> None:
     print(status["counters"])
 
 
+@pytest.mark.slow
 def test_datagrams_and_errors_of_a_home_address(homes: Mobile) -> None:
     """As it says."""
     send_long_datagrams(homes)

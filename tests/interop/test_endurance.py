@@ -22,6 +22,7 @@ some 250 KiB of data a second, and as much again at the other host. What stays a
 simulator's."""
 
 
+@pytest.mark.slow
 @lab.real_time
 def test_a_handover_a_second_loses_no_connection_and_takes_no_descriptors() -> None:
     for attempt in range(3):

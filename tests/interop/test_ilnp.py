@@ -129,6 +129,7 @@ def test_a_kernel_that_does_not_know_the_nonce_gets_plain_ipv6(tmp_path: Path) -
     assert {p["tcp.checksum.status"] for p in plain if p["ipv6.src"].startswith(CELLS[0])} == {tshark.CHECKSUM_GOOD}
 
 
+@pytest.mark.slow
 @lab.real_time
 def test_the_identity_stays_while_no_network_is_in_reach(tmp_path: Path) -> None:
     """Everything is lost for two seconds, and comes back elsewhere: the connection goes on."""

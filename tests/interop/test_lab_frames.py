@@ -18,6 +18,7 @@ REASON = network.missing() or (None if shutil.which("iperf3") else "iperf3 is mi
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 
 
+@pytest.mark.slow
 @lab.real_time
 def test_the_frames_have_what_the_run_counted(tmp_path: Path) -> None:
     folder = tmp_path / "record"

@@ -167,6 +167,7 @@ def test_tcp_of_programs_goes_on_over_sigma_when_its_address_is_replaced(tmp_pat
     assert reads(result, 1)[:2] == (10_000, 0)
 
 
+@pytest.mark.slow
 @lab.real_time
 def test_two_hosts_that_move_at_once_find_each_other_again(tmp_path: Path) -> None:
     """Its own conditions are that no flow dies and none is interrupted for four seconds."""
@@ -215,6 +216,7 @@ def test_tcp_of_programs_goes_on_over_sigma_when_its_network_goes(tmp_path: Path
     assert not ours()
 
 
+@pytest.mark.slow
 @lab.real_time
 def test_many_connections_over_sigma_end_as_their_programs_end_them(tmp_path: Path) -> None:
     """More than there are streams, and one that is not read: it stops no other. When they end does not matter."""

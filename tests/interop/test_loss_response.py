@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 LOSSES = (0.002, 0.01, 0.05)
 
 
+@pytest.mark.slow
 def test_goodput_under_loss_is_the_kernels_within_a_fifth() -> None:
     theirs = loss_response.kernel_means(LOSSES, runs=2, seconds=20)
     ours = loss_response.our_means(LOSSES, runs=20, seconds=20)

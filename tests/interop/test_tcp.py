@@ -101,6 +101,7 @@ def start_ours(stack: contextlib.ExitStack, host: lab.Namespace, *options: str, 
     return own
 
 
+@pytest.mark.slow
 @BOTH_ROLES
 def test_twenty_megabytes_each_way(tmp_path: Path, *, ours_connects: bool) -> None:
     with pair(tmp_path, ours_connects=ours_connects) as ends:
