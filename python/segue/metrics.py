@@ -338,6 +338,53 @@ class Signalling:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondOfLoad:
+    """What came to a node within one second.
+
+    Attributes:
+        updates: Messages by which it learns where somebody is: Binding Updates, Locator Updates, dynamic updates,
+            ASCONF.
+        signalling: Packets of signalling of mobility, updates included, in tunnels too.
+        packets: All packets for it, or that it is to send on as a home agent.
+        bytes: Their bytes, IPv6 headers and tunnels included.
+        busy: Share of the second for which its processor was busy, 0 to 1; zero where processing takes no time.
+    """
+
+    updates: int
+    signalling: int
+    packets: int
+    bytes: int
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """What a node had to do for others.
+
+    Attributes:
+        node: Its name.
+        role: "home-agent", "location-manager", or "node" for another with `processing`.
+        updates: Updates over the whole run, see `SecondOfLoad`.
+        signalling: Packets of signalling, updates included.
+        packets: All packets.
+        bytes: Their bytes.
+        dropped: Packets that found its queue full.
+        longest_stay_s: Longest time from the arrival of a packet until it was worked off.
+        by_second: Second by second, from the beginning of the run.
+    """
+
+    node: str
+    role: str
+    updates: int
+    signalling: int
+    packets: int
+    bytes: int
+    dropped: int
+    longest_stay_s: float
+    by_second: tuple[SecondOfLoad, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Multipath:
     """Counters of concurrent multipath transfer, of all hosts together.
 
@@ -422,6 +469,7 @@ class Metrics:
         scenario_events: What the scenario has happen, in order of time.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
+        loads: What came to home agents, the location manager, and nodes with `processing`.
         warnings: What these figures do not say, or what they must not be taken for.
         event_log_hash: Hash over the event log, hexadecimal: the same for the same scenario and seed.
         events: Events in the log.
@@ -460,6 +508,7 @@ class Metrics:
     scenario_events: tuple[ScenarioEvent, ...]
     hosts: tuple[Host, ...]
     signalling: Signalling
+    loads: tuple[NodeLoad, ...]
     warnings: tuple[Warning, ...]
     event_log_hash: str
     events: int
@@ -474,8 +523,9 @@ class Metrics:
             KeyError: If a metric is missing.
         """
         raw: dict[str, Any] = json.loads(document)
-        # documents of earlier versions have no events
+        # documents of earlier versions have no events and no loads
         raw.setdefault("scenario_events", [])
+        raw.setdefault("loads", [])
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
         values["scenario_events"] = tuple(
@@ -486,6 +536,7 @@ class Metrics:
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
         values["hosts"] = tuple(_host(entry) for entry in raw["hosts"])
         values["signalling"] = _signalling(raw["signalling"])
+        values["loads"] = tuple(_load(entry) for entry in raw["loads"])
         values["warnings"] = tuple(Warning(**entry) for entry in raw["warnings"])
         values["multipath"] = _multipath(raw["multipath"])
         for name in ("handover_latency_s", "interruption_s"):
@@ -571,6 +622,10 @@ def _flow(entry: dict[str, Any]) -> Flow:
         received_bytes_by_second=tuple(entry["received_bytes_by_second"]),
         **{name: entry[name] for name in own},
     )
+
+
+def _load(entry: dict[str, Any]) -> NodeLoad:
+    return NodeLoad(**entry | {"by_second": tuple(SecondOfLoad(**second) for second in entry["by_second"])})
 
 
 def _signalling(entry: dict[str, Any]) -> Signalling:

@@ -24,6 +24,7 @@ pub(crate) use shims::identity as shim_identity;
 use crate::captures::{CapturedHost, Captures};
 use crate::carried;
 use crate::link::{Link, LinkConfig, Service};
+use crate::load::{Load, LoadedAs};
 use crate::network::cells::{Attachment, Cell, Medium, Stations};
 use crate::network::directory::Directory;
 use crate::network::errors::router_address;
@@ -38,7 +39,9 @@ use crate::recorder::Recorder;
 use crate::recorder::connections::{Connections, Mobility};
 use crate::recorder::pauses::Gap;
 use crate::scenario::Scenario;
-use crate::scenario::model::{AddressMethod, ForgeryEntry, HostEntry, RadioSection, ScenarioFile};
+use crate::scenario::model::{
+    AddressMethod, ForgeryEntry, HostEntry, RadioSection, RouterEntry, ScenarioFile,
+};
 use crate::scenario::point;
 use crate::scenario::schemes::Scheme;
 use crate::scheduler::{Event, Scheduler};
@@ -185,7 +188,7 @@ pub(crate) fn network_of(
             movers[mover as usize].radios = first_radio..attachments.len() as u32;
         }
         let sends_data = s.application.of(&host.name).any(|(_, a)| a.from == host.name);
-        let spoofs = host.spoofs;
+        let (spoofs, load) = (host.spoofs, load_of(s, host, kernels));
         let mut config = host_config(s, host, number, seed);
         let role = carried::role(s, &host.name).filter(|_| kernels);
         if role.is_some() {
@@ -207,12 +210,14 @@ pub(crate) fn network_of(
             timer: LazyTimer::default(),
             sends_data,
             spoofs,
+            load,
         })));
     }
     for router in &s.router {
         let number = numbers.of(&router.name);
         let cell = s.cell.iter().position(|c| c.router == router.name);
         let access = cell.map(|cell| access(s, number, cell, &stream));
+        let home_agent = cell.and_then(|cell| shims::home_agent(s, cell, seed));
         let addresses = router_addresses(s, &router.name, number, cell);
         nodes.push(Node::Router(Box::new(RouterNode {
             routes: Route::table(routes::routes(s, &numbers, number), &addresses),
@@ -222,7 +227,8 @@ pub(crate) fn network_of(
             errors: ErrorBudget::default(),
             clamp: bearers::window_clamp(s, &router.name),
             rewriter: cell.and_then(|cell| shims::rewriter(s, cell)),
-            home_agent: cell.and_then(|cell| shims::home_agent(s, cell, seed)),
+            load: load_of_home_agent(router, kernels).filter(|_| home_agent.is_some()),
+            home_agent,
         })));
     }
 
@@ -510,6 +516,24 @@ fn advertised(s: &ScenarioFile, prefix: Ipv6Addr) -> AdvertisedPrefix {
         preferred_lifetime: a.valid_lifetime.or(standard.preferred_lifetime),
         ..standard
     }
+}
+
+/// The load of a host that others depend on, or that takes time. Where hosts are real, loads that take no time are not counted:
+/// what is kept grows by the second, and such a run may go on for days.
+fn load_of(s: &ScenarioFile, host: &HostEntry, kernels: bool) -> Option<Box<Load>> {
+    let manages = s.location.as_ref().is_some_and(|l| l.server == host.name) && !kernels;
+    let role = if manages {
+        LoadedAs::LocationManager
+    } else {
+        LoadedAs::Node
+    };
+    (manages || host.processing.is_some()).then(|| Box::new(Load::new(role, host.processing.as_ref())))
+}
+
+/// The same of a router, if it is a home agent.
+fn load_of_home_agent(router: &RouterEntry, kernels: bool) -> Option<Box<Load>> {
+    let takes = router.processing.as_ref();
+    (takes.is_some() || !kernels).then(|| Box::new(Load::new(LoadedAs::HomeAgent, takes)))
 }
 
 fn access(s: &ScenarioFile, router: u32, cell: usize, stream: &impl Fn(&str) -> Stream) -> Access {

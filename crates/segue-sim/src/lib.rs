@@ -12,6 +12,7 @@ pub mod carried;
 pub mod junit;
 pub mod link;
 pub mod link_trace;
+pub mod load;
 pub mod loss;
 pub mod mobility;
 mod network;

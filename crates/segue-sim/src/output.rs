@@ -1,5 +1,6 @@
 //! What a run gives back: metrics always, a trace and captures when asked for.
 
+use crate::load::NodeLoad;
 use crate::population::{HostMetrics, Spread};
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use crate::scenario::events::ScenarioEvent;
@@ -107,6 +108,8 @@ pub struct Metrics {
     pub hosts: Vec<HostMetrics>,
     /// Signalling of mobility that hosts and routers sent.
     pub signalling: Signalling,
+    /// What came to home agents, the location manager, and nodes that take time for packets.
+    pub loads: Vec<NodeLoad>,
     /// What these figures do not say, or what they must not be taken for.
     pub warnings: Vec<Warning>,
     /// XXH3-128 over the event log, hexadecimal.

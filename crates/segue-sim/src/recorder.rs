@@ -40,6 +40,7 @@ use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Packet, Payload};
 
+pub use names::{Signal, signal_of};
 pub use report::{FlowMetrics, HandoffMetrics};
 pub use segments::receiver_report;
 pub use signalling::{Signalling, SignallingCount};
@@ -75,6 +76,8 @@ pub enum DropCause {
     TooBig,
     /// A home agent knows no binding that it goes with.
     HomeAgent,
+    /// A node that takes time for packets had no room for another.
+    Overload,
 }
 
 impl DropCause {
@@ -95,6 +98,7 @@ impl DropCause {
             Self::HopLimit => "hop-limit",
             Self::TooBig => "too-big",
             Self::HomeAgent => "home-agent",
+            Self::Overload => "overload",
         }
     }
 
@@ -110,7 +114,7 @@ impl DropCause {
             | Self::LinkDown
             | Self::QueueFullOutOfReach
             | Self::HomeAgent => LossCause::Handover,
-            Self::QueueFull => LossCause::Queue,
+            Self::QueueFull | Self::Overload => LossCause::Queue,
             Self::RandomLoss
             | Self::Corrupted
             | Self::Collision

@@ -145,6 +145,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     let (event_log_hash, events, packet_hops) = network.recorder.totals();
     let signalling = core::mem::take(&mut network.recorder.signalling);
     let names: Vec<String> = scenario.node_names();
+    let loads = network.loads(&names);
     let file = scenario.file();
     let Report {
         mut flows,
@@ -210,6 +211,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         flows,
         scenario_events: file.happenings.iter().map(Happening::report).collect(),
         signalling,
+        loads,
         warnings,
         event_log_hash,
         events,

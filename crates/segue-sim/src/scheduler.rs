@@ -68,6 +68,8 @@ pub enum Event {
     Forgery(u32),
     /// Something is due at the directory.
     Directory,
+    /// A node has worked off the packet at the head of its queue.
+    Processed(u32),
     /// An application of a node begins.
     Start(u32),
 }

@@ -8,6 +8,7 @@ mod crowd;
 mod delivery;
 mod determinism;
 mod handoffs;
+mod loads;
 mod location;
 mod multipath;
 mod networks;

@@ -20,7 +20,8 @@ EXIT_INTERRUPTED = 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
 """Errors of a file that are no fault of what was asked for."""
 
-PAPERS = ("sigma", "vertical", "cmt", "ilnp")
+PAPERS = ("sigma", "vertical", "cmt", "ilnp", "scale")
+"""The papers, and what no paper has: how many hosts an anchor bears."""
 
 
 def main() -> None:
@@ -133,6 +134,8 @@ def analyze(
 @click.option("--fresh", is_flag=True, help="Make all runs anew, also those that this program has made before.")
 def reproduce(paper: str, out: Path, quick: bool, seeds: int | None, threads: int | None, fresh: bool) -> None:
     """Reproduce a paper: its figures, and its claims with what became of them.
+
+    scale is of no paper: signalling, interruptions and what saturates, with 10 to 10,000 mobile hosts.
 
     Results of runs are kept in the user's cache, or in the folder that SEGUE_STORE names (none if it is empty).
     """

@@ -112,9 +112,12 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
         runner = Runner(threads=threads, store=store, fresh=fresh)
         reproduce = import_module(f"segue.papers.{paper}.reproduce").reproduce
         done: Reproduction = reproduce(out, quick=quick, seeds=seeds, runner=runner, stage=bars.show)
-    from segue.cli.tables import print_claims
+    from segue.cli.tables import print_claims, print_summary
 
-    print_claims(done.claims, quick=quick)
+    if done.summary is not None:
+        print_summary(done.summary)
+    else:
+        print_claims(done.claims, quick=quick)
     click.echo(f"{_told(runner.counts, store)}; report: {done.report}")
 
 

@@ -76,6 +76,12 @@ _STYLES = {
 }
 
 
+def print_summary(what: Table) -> None:
+    """A table of texts, the first column on the left."""
+    columns = [Column(name, right=number > 0) for number, name in enumerate(what.columns)]
+    print_table(new_console(), columns, what.rows)
+
+
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
     """Claims: what is claimed, the paper's value, ours, and the verdict; beside it what real hosts show."""
     columns = [Column("id"), *(Column(name, wraps=True) for name in ("claim", "paper", "measured")), Column("verdict")]

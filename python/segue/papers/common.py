@@ -13,6 +13,7 @@ from segue.figures.parallel import render_all
 from segue.output import write_file
 from segue.papers.claims import Claim, to_json
 from segue.report.html import Section, claims_section, figure_section, page
+from segue.summary import Table
 
 INTERVALS = (
     "Intervals are order-statistic intervals for the median: the narrowest that reaches 95 %, and the whole range "
@@ -48,11 +49,13 @@ class Reproduction:
         claims: All that were judged, in order.
         report: The report's file.
         runs: Simulations run.
+        summary: What came of it where there are no claims.
     """
 
     claims: list[Claim]
     report: Path
     runs: int
+    summary: Table | None = None
 
 
 Beside = Callable[[Sequence[Claim]], list[Claim]]
@@ -106,4 +109,5 @@ def write_all(
     for name, frame in tables.items():
         write_file(out / "tables" / f"runs-{name}.csv", frame.write_csv())
     write_file(out / "claims.json", to_json(claims))
-    return write_file(out / "report.html", page(title, lead, [claims_section(claims), *sections, *closing]))
+    judged = [claims_section(claims)] if claims else []
+    return write_file(out / "report.html", page(title, lead, [*judged, *sections, *closing]))

@@ -25,7 +25,7 @@ impl Network {
     }
 
     /// A packet for a router's home agent. What it puts into a tunnel or takes out of one goes on as the same packet.
-    pub fn give_to_home_agent(&mut self, packet: PacketRef, node: u32) {
+    pub fn home_agent_takes(&mut self, packet: PacketRef, node: u32) {
         let now = self.now;
         let original = self.store.get(packet).packet.clone();
         let source = innermost(&original).ip.source;

@@ -1,6 +1,7 @@
 //! Hosts in the network: the protocol machines of `segue-proto`, drained after every mutation.
 
 use super::{LazyTimer, Network, Node};
+use crate::load::Load;
 use crate::recorder::flow::Way;
 use crate::recorder::fragments::fragment_of;
 use crate::recorder::{DropCause, FragmentTaken};
@@ -21,6 +22,8 @@ pub(crate) struct HostNode {
     pub sends_data: bool,
     /// What its kernel sends goes out as it is.
     pub spoofs: bool,
+    /// What comes to it, if that is of interest or takes time.
+    pub load: Option<Box<Load>>,
 }
 
 /// What an interface is connected by.
@@ -43,6 +46,20 @@ impl Network {
     /// The packet has arrived at its host.
     #[inline(never)]
     pub fn give_to_host(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
+        let Node::Host(host) = &mut self.nodes[node as usize] else {
+            unreachable!("node {node} is a router")
+        };
+        if host.load.is_some() {
+            cold_path();
+            if !self.admits(packet, node, interface) {
+                return;
+            }
+        }
+        self.host_takes(packet, node, interface);
+    }
+
+    /// The host takes a packet, which may have waited.
+    pub(super) fn host_takes(&mut self, packet: PacketRef, node: u32, interface: InterfaceId) {
         let now = self.now;
         let seen = self.seen_at();
         let stored = self.store.get_mut(packet);

@@ -11,6 +11,7 @@ pub(crate) mod kernels;
 pub(crate) mod link_script;
 pub(crate) mod neighbors;
 mod priority;
+mod processing;
 pub(crate) mod readdressing;
 pub(crate) mod routers;
 
@@ -170,6 +171,7 @@ impl Network {
             Event::Waypoint(place) => self.place_reached(place as usize),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
+            Event::Processed(node) => self.processed(node),
             Event::LinkScript(number) => self.link_script_due(number as usize),
             Event::Readdressing(number) => self.readdressing_due(number as usize),
             Event::Forgery(number) => self.forgery_due(number),

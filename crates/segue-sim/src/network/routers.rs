@@ -1,6 +1,7 @@
 //! Routers: longest match is exact match here, because every prefix is a /64.
 
 use super::{LazyTimer, Network, Node};
+use crate::load::Load;
 use crate::recorder::DropCause;
 use crate::scheduler::Event;
 use crate::store::PacketRef;
@@ -30,6 +31,8 @@ pub(crate) struct RouterNode {
     pub rewriter: Option<Box<Rewriter>>,
     /// The home agent of the hosts whose home is its cell.
     pub home_agent: Option<Box<HomeAgent>>,
+    /// What comes to its home agent.
+    pub load: Option<Box<Load>>,
 }
 
 impl RouterNode {
@@ -138,7 +141,10 @@ impl Network {
             clamp.handle_packet(&mut self.store.get_mut(packet).packet);
         }
         if self.is_for_home_agent(node, destination) {
-            return self.give_to_home_agent(packet, node);
+            if self.admits(packet, node, InterfaceId::default()) {
+                self.home_agent_takes(packet, node);
+            }
+            return;
         }
         if self.router(node).addresses.contains(&destination) {
             return self.addressed_to_router(packet, node);

@@ -11,6 +11,29 @@ use segue_wire::tcp::{TcpFlags, TcpSegment};
 use segue_wire::udp::UdpDatagram;
 use segue_wire::{Data, Packet, Payload, RawPayload, udp};
 
+/// Signalling of mobility, by what it does to a node that it comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// It says where somebody is.
+    Update,
+    /// Anything else.
+    Other,
+}
+
+/// Whether a packet is signalling of mobility, in a tunnel too, and of what sort. What is in a tunnel updates nobody on the
+/// way.
+pub fn signal_of(packet: &Packet) -> Option<Signal> {
+    let name = signalling(packet)?;
+    let updates =
+        matches!(name, "BU" | "LU" | "DNS-UPDATE") || (name.starts_with("ASCONF") && name != "ASCONF-ACK");
+    let tunnelled = matches!(packet.payload, Payload::Ipv6(_));
+    Some(if updates && !tunnelled {
+        Signal::Update
+    } else {
+        Signal::Other
+    })
+}
+
 /// The name of signalling of mobility, in tunnels too: address configuration, ASCONF, and what Mobile IPv6 and ILNPv6
 /// and the location manager say. `None` for everything else.
 pub(super) fn signalling(packet: &Packet) -> Option<&'static str> {

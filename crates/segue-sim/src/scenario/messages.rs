@@ -7,6 +7,8 @@ const SIGMA: &str = include_str!("../../../../scenarios/papers/sigma.toml");
 const ILNP: &str = include_str!("../../../../scenarios/papers/ilnp.toml");
 const VERTICAL: &str = include_str!("../../../../scenarios/papers/vertical.toml");
 
+const SCALE: &str = include_str!("../../../../scenarios/populations/scale.toml");
+
 fn read(text: &str, overrides: &[(&str, &str)]) -> Result<Scenario, String> {
     let overrides: Vec<_> = overrides
         .iter()
@@ -253,4 +255,25 @@ fn a_file_that_cannot_be_read_is_told_of_without_the_numbers_of_the_system() {
         line.ends_with("`no.csv`: cannot be read: No such file or directory"),
         "{line}"
     );
+}
+
+#[test]
+fn what_takes_time_is_a_host_or_a_home_agent() {
+    let takes = r#"{ packet = "1 ms", update = "1 ms" }"#;
+    let said = |key: &str, value: &str| {
+        let value = value.to_owned();
+        read(SCALE, &[(key, &value)]).expect_err("must be refused")
+    };
+    assert_eq!(
+        said("router.core.processing", takes),
+        format!(
+            "--set router.core.processing={takes}: router[0].processing: `core` is nobody's home agent, and takes no time: expected the router of a \
+             cell that is some [[mobile]]'s `home`"
+        )
+    );
+    assert_eq!(
+        said("host.manager.processing.packet", "1"),
+        "--set host.manager.processing.packet=1: host[0].processing.packet: `1` has no unit: expected a duration with a unit, such as \"200 ms\""
+    );
+    assert!(read(SCALE, &[("host.source.processing", takes)]).is_ok());
 }

@@ -17,6 +17,7 @@ mod overrides;
 mod parameters;
 mod populations;
 pub mod presence;
+mod processing;
 pub mod remedy;
 pub mod schemes;
 mod shape;

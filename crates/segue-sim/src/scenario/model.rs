@@ -469,6 +469,9 @@ pub struct HostEntry {
     /// When its addresses are replaced by others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub address_changes: Vec<super::events::AddressChange>,
+    /// How long it takes for what comes to it; no time, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processing: Option<ProcessingSection>,
 }
 
 impl Name for HostEntry {
@@ -487,12 +490,32 @@ pub struct RouterEntry {
     /// one, of 64 bits, stands for it everywhere else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrites_to: Option<Ipv6Addr>,
+    /// How long its home agent takes for what comes to it, signalling and packets that go through; no time, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processing: Option<ProcessingSection>,
 }
 
 impl Name for RouterEntry {
     fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// `processing` of a host or a home agent: one processor that works off packets in the order of their arrival.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessingSection {
+    /// For a packet.
+    pub packet: Duration,
+    /// For a message by which it learns where somebody is (Binding Update, Locator Update, dynamic update, ASCONF).
+    pub update: Duration,
+    /// What may wait beside the packet that is worked on.
+    #[serde(default = "thousand_packets")]
+    pub queue: QueueLimit,
+}
+
+fn thousand_packets() -> QueueLimit {
+    QueueLimit::Packets(segue_proto::units::Packets::new(1000))
 }
 
 /// `[[link]]`: both directions alike, unless `up` or the technology says otherwise.

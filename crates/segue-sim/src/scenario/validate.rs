@@ -67,6 +67,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     super::tcp::check(s)?;
     super::remedy::check(s)?;
     super::location::check(s)?;
+    super::processing::check(s)?;
     super::applications::check(s)?;
     built(s)
 }

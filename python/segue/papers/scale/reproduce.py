@@ -1,0 +1,119 @@
+"""`segue reproduce scale`: runs, figures, tables and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from segue.papers.common import Reproduction, Stage, silent, write_all
+from segue.papers.scale import experiment as ex
+from segue.papers.scale import figures
+from segue.papers.scale.saturation import FULL, Saturation, first, saturations
+from segue.report.html import Section, table_section, text_section
+from segue.runner import Runner
+from segue.scenarios import load
+from segue.summary import Table, time_text
+
+
+def reproduce(
+    out: Path,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    runner: Runner | None = None,
+    stage: Stage | None = None,
+) -> Reproduction:
+    """Run everything and write it into `out`: see `segue.papers.common.write_all`. There are no claims.
+
+    Args:
+        out: Directory; made if missing.
+        quick: 10 and 100 phones, two runs each.
+        seeds: Runs of each point, whatever the number of phones.
+        runner: Makes the runs; one without a store, if left out.
+        stage: Told what is going on.
+    """
+    tell = stage or silent
+    runner = runner or Runner()
+    points = ex.points(quick=quick, seeds=seeds)
+    results = ex.run(points, runner=runner, progress=lambda done, total: tell("simulating", done, total))
+    found = saturations(results.loads)
+    summary = summarise(results, found)
+    most = max(point.phones for point in points)
+    report = write_all(
+        out,
+        title="How many mobile hosts a home agent and a location manager bear",
+        lead=f"SIGMA, ILNPv6 and Mobile IPv6, {points[0].phones} to {most:,} mobile hosts, each of which hands over "
+        f"every 30 s. {len(points)} simulations{', quick' if quick else ''}.",
+        claims=[],
+        drawn=list(figures.draw(results)),
+        tables={"scale": results.runs, "scale-loads": results.loads},
+        closing=[
+            table_section("Which saturates first, and when", summary.columns, summary.rows),
+            text_section("Every resource", explain(found), preformatted=False),
+            _method(),
+            text_section("Scenario", load(ex.SCENARIO).text),
+        ],
+        stage=tell,
+    )
+    return Reproduction([], report, len(points), summary)
+
+
+def summarise(results: ex.Results, found: list[Saturation]) -> Table:
+    """A row per scheme: with the most phones how long a handover interrupts, what it costs, and what is full first."""
+    most = max(results.runs["phones"].to_list())
+    rows = []
+    for scheme, name in ex.SCHEMES.items():
+        runs = results.runs.filter((results.runs["scheme"] == scheme) & (results.runs["phones"] == most))
+        least = first(found, scheme)
+        median, p95, signalling = (runs[column].mean() for column in ("p50_s", "p95_s", "signalling_per_s"))
+        rows.append(
+            [
+                name,
+                f"{most:,}",
+                _time(median),
+                _time(p95),
+                f"{signalling:.0f}" if isinstance(signalling, float) else "",
+                "nothing" if least is None else f"{ex.ANCHORS[least.anchor]}, {least.resource}",
+                "" if least is None else _bears(least),
+            ]
+        )
+    columns = ["scheme", "hosts", "median", "95 %", "signalling/s", "full first", "bears"]
+    return Table(columns, rows)
+
+
+def explain(found: list[Saturation]) -> str:
+    """What each resource of each anchor bears, and how that is known."""
+    lines = []
+    for one in found:
+        seen = (
+            f"runs with {one.full_at:,} find it full"
+            if one.full_at is not None
+            else "no run finds it full: this is its load in proportion"
+        )
+        lines.append(
+            f"{ex.SCHEMES[one.scheme]}, {ex.ANCHORS[one.anchor]}, {one.resource}: {100 * one.per_phone:.3g} % of it "
+            f"for each host (runs with {one.of_phones:,}), so {_bears(one)}; {seen}."
+        )
+    return "\n".join(lines)
+
+
+def _bears(one: Saturation) -> str:
+    return f"{float(f'{one.phones:.2g}'):,.0f} hosts"
+
+
+def _time(seconds: object) -> str:
+    return time_text(seconds) if isinstance(seconds, float) else ""
+
+
+def _method() -> Section:
+    counts = ", ".join(f"{n} with {phones:,}" for phones, n in ex.SEEDS.items())
+    return text_section(
+        "Method",
+        f"Runs of {ex.END_S:g} s, of which what comes after {ex.BEGIN_S:g} s is counted; runs of each point and "
+        f"scheme: {counts}. Every host is sent 100 kbit/s; of every tenth (a hundred at most) in packets "
+        f"{ex.PROBE_PACING_S * 1e3:.0f} ms apart, and interruptions are theirs. A resource is full if it is in use for "
+        f"{FULL:.0%} of the time. What a home agent takes for a packet and for a Binding Update is assumed (2 and "
+        "100 microseconds), what the location manager takes for an update is what segue-location takes to make one "
+        "durable (126 microseconds); both are keys of the scenario (`processing`), and loads are in the tables, to be "
+        "put beside other capacities. SIGMA runs over SCTP, the others over TCP.",
+        preformatted=False,
+    )
