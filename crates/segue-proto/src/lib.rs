@@ -14,6 +14,8 @@ pub mod congestion;
 pub mod contract;
 #[cfg(feature = "tcp")]
 mod deadlines;
+#[cfg(feature = "sctp")]
+mod earliest;
 mod error_budget;
 #[cfg(feature = "host")]
 pub mod host;

@@ -48,7 +48,7 @@ impl Association {
 
     /// The peer's side of a cookie becomes this association's: the association is up.
     pub(in crate::sctp) fn adopt_cookie(&mut self, now: Instant, cookie: &Cookie) {
-        self.identity = self.identity.with_peer_tag(cookie.peer_tag);
+        self.adopt_tag_of_peer(cookie.peer_tag);
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.set_peer(cookie.peer_initial_tsn, cookie.streams.outbound, cookie.peer_rwnd);
@@ -156,7 +156,7 @@ impl Association {
                 return;
             }
         };
-        self.identity = self.identity.with_peer_tag(init_ack.initiate_tag);
+        self.adopt_tag_of_peer(init_ack.initiate_tag);
         let outbound_streams = self.config.outbound_streams.min(init_ack.inbound_streams);
         self.negotiate(&peer.extensions);
         self.set_peer(init_ack.initial_tsn, outbound_streams, init_ack.a_rwnd);
@@ -234,6 +234,7 @@ impl Association {
                 return Err(new);
             }
             self.identity.make_tie_tags(&mut self.rng);
+            self.peer.note_other_tag();
         }
         let (local_tag, local_initial_tsn, local_random) = if self.is_in_handshake() {
             // both ends sent INIT: the answer repeats what our own INIT said
@@ -254,6 +255,12 @@ impl Association {
         })
     }
 
+    /// The peer's tag is known, or another one.
+    fn adopt_tag_of_peer(&mut self, tag: u32) {
+        self.identity = self.identity.with_peer_tag(tag);
+        self.peer.note_other_tag();
+    }
+
     /// Whether any data of the peer's has come.
     pub(in crate::sctp) fn has_received_data(&self) -> bool {
         self.receiver.has_received()
@@ -262,7 +269,7 @@ impl Association {
     /// Action B in an association that is up, and to which nothing has come yet: the peer's tag and initial TSN are
     /// those of its later INIT.
     pub(in crate::sctp) fn adopt_peer_tag(&mut self, cookie: &Cookie) {
-        self.identity = self.identity.with_peer_tag(cookie.peer_tag);
+        self.adopt_tag_of_peer(cookie.peer_tag);
         self.auth.adopt_random(&self.config, cookie.local_random);
         self.negotiate(&cookie.peer_parameters);
         self.receiver.begin_tsns(cookie.peer_initial_tsn, &self.config);

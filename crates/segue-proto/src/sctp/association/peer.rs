@@ -131,6 +131,23 @@ impl Association {
         }
     }
 
+    /// Whether all that a packet may name it by, and whether some path carries less than the interfaces do, is as it was at
+    /// [`note_listed`](Self::note_listed), unless it has ended.
+    #[inline]
+    pub(in crate::sctp) fn is_as_listed(&self) -> bool {
+        self.peer.is_as_listed()
+    }
+
+    /// Its endpoint has listed these.
+    pub(in crate::sctp) fn note_listed(&mut self) {
+        self.peer.note_listed();
+    }
+
+    /// Whether some path carries less than the interfaces do.
+    pub(in crate::sctp) fn has_reduced_mtu(&self) -> bool {
+        self.peer.sizes().is_reduced()
+    }
+
     /// The PMTU towards `destination` with whatever carries SCTP, if it is less than the interface's.
     #[inline]
     pub(in crate::sctp) fn reduced_mtu(&self, destination: Ipv6Addr) -> Option<u32> {

@@ -116,6 +116,7 @@ impl Peer {
             return false;
         }
         let address = d.address();
+        self.is_as_listed = false;
         out.tell(Event::PeerAddressConfirmed(address));
         out.tell(Event::PathStateChanged {
             address,

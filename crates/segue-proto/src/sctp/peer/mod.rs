@@ -66,6 +66,8 @@ pub(in crate::sctp) struct Peer {
     former_addresses: FormerAddresses,
     /// HEARTBEATs that may still go to addresses that nobody has answered from.
     heartbeat_limit: HeartbeatLimit,
+    /// What an endpoint lists of the peer is as it was when it was listed.
+    is_as_listed: bool,
 }
 
 impl Peer {
@@ -85,7 +87,26 @@ impl Peer {
             encapsulation: config.udp_encapsulation.map(|udp| udp.remote_port),
             former_addresses: FormerAddresses::default(),
             heartbeat_limit: HeartbeatLimit::default(),
+            is_as_listed: false,
         }
+    }
+
+    /// Whether all that an endpoint lists of the peer is as it was at [`note_listed`](Self::note_listed): its addresses, and
+    /// which of them are confirmed, where else it may send from, whether some path carries less than the interfaces do; and
+    /// the tags, whose changes [`note_other_tag`](Self::note_other_tag) tells of.
+    #[inline]
+    pub(in crate::sctp) fn is_as_listed(&self) -> bool {
+        self.is_as_listed
+    }
+
+    /// An endpoint has listed these.
+    pub(in crate::sctp) fn note_listed(&mut self) {
+        self.is_as_listed = true;
+    }
+
+    /// The peer is known by another tag.
+    pub(in crate::sctp) fn note_other_tag(&mut self) {
+        self.is_as_listed = false;
     }
 
     /// The destination with this address.
@@ -193,6 +214,7 @@ impl Peer {
 
     /// It named an address that it cannot have here.
     pub(in crate::sctp) fn note_not_taken(&mut self, address: Ipv6Addr) {
+        self.is_as_listed = false;
         self.former_addresses.add(address);
     }
 
@@ -211,6 +233,7 @@ impl Peer {
         }
         let usable = confirmed || config.profile == Profile::Rfc2960;
         let index = self.destinations.next_id()?;
+        self.is_as_listed = false;
         let path = self.find_or_make_path(index, address, config, local);
         let destination = Destination::new(address, usable, self.encapsulation, path);
         Some(self.destinations.insert(destination))
@@ -227,6 +250,7 @@ impl Peer {
             self.paths.remove(id);
         }
         let removed = self.destinations.remove(index)?.address();
+        self.is_as_listed = false;
         self.former_addresses.add(removed);
         self.leave(index, config, out);
         self.follow_pmtu(config);

@@ -55,6 +55,7 @@ impl Peer {
         if !self.sizes.follow_mtu(config, smallest) {
             return;
         }
+        self.is_as_listed = false;
         let rules = self.sizes.rules();
         for path in self.paths.values_mut() {
             path.follow_rules(rules);

@@ -1,6 +1,6 @@
 //! The association that a packet is for (RFC 9260 sections 5.2 and 8.5, RFC 5061 section 5.2).
 
-use super::{Associations, Slot};
+use super::{Associations, Slot, place_of};
 use crate::sctp::AssociationId;
 use crate::sctp::association::Association;
 use crate::sctp::auth;
@@ -19,8 +19,7 @@ fn first(
 ) -> Option<AssociationId> {
     candidates.find(|id| {
         *examined += 1;
-        let found = slots.binary_search_by_key(id, |s| s.id);
-        found.is_ok_and(|place| {
+        place_of(slots, *id).is_some_and(|place| {
             let association = &slots[place].association;
             !association.is_closed() && which(association)
         })

@@ -24,10 +24,13 @@ use segue_wire::Packet;
 pub(super) struct Associations {
     /// By ascending id.
     slots: Vec<Slot>,
-    /// Of all slots; but what has been touched is listed anew only before somebody looks here.
+    /// Of all slots; but what has changed is listed anew only before somebody looks here.
     index: Index,
-    /// Those touched since.
+    /// Those that may have changed since.
     unlisted: Vec<AssociationId>,
+    /// How many are listed with a path that carries less than the interfaces do.
+    reduced: usize,
+    /// By place among the slots.
     deadlines: Deadlines,
     /// Counters of associations that are forgotten.
     ended: Counters,
@@ -39,8 +42,6 @@ pub(super) struct Associations {
     to_notify: Line,
     /// Some association may have nothing left to tell.
     has_ended: bool,
-    /// The earliest timer of all, as `Slot::deadline`.
-    deadline: Option<Option<Instant>>,
     /// Looked at on behalf of packets.
     examined: u64,
 }
@@ -50,21 +51,22 @@ struct Slot {
     association: Box<Association>,
     queued_transmit: bool,
     queued_notify: bool,
-    /// Its earliest timer as last worked out; the outer `None` when it may have changed since.
-    deadline: Option<Option<Instant>>,
-    /// What `Associations::deadlines` has of it.
-    listed_deadline: Option<Instant>,
+    /// `Associations::deadlines` has its earliest timer, which cannot have changed since.
+    is_timed: bool,
     /// What `Associations::index` has of it.
     listed_keys: Option<Box<Keys>>,
+    /// It is counted in `Associations::reduced`.
+    is_reduced: bool,
     /// It is among `Associations::unlisted`.
     unlisted: bool,
 }
 
 impl Slot {
-    fn deadline(&mut self) -> Option<Instant> {
-        *self
-            .deadline
-            .get_or_insert_with(|| self.association.poll_timeout())
+    /// Whether it is listed under what it has, or will be.
+    #[inline(always)]
+    fn is_as_listed(&self) -> bool {
+        let is_gone = self.listed_keys.is_none();
+        self.unlisted || self.association.is_as_listed() && self.association.is_closed() == is_gone
     }
 }
 
@@ -102,17 +104,11 @@ impl Associations {
             association: Box::new(association),
             queued_transmit: false,
             queued_notify: false,
-            deadline: None,
-            listed_deadline: None,
+            is_timed: true,
             listed_keys: None,
+            is_reduced: false,
             unlisted: false,
         });
-        self.deadlines.mark_stale(id);
-        if let [only, _] = self.slots.as_mut_slice() {
-            // it was looked at itself until now
-            only.deadline = None;
-            self.deadlines.mark_stale(only.id);
-        }
         self.touch(self.slots.len() - 1);
         id
     }
@@ -126,6 +122,8 @@ impl Associations {
     pub(super) fn lend(&mut self, id: AssociationId) -> Option<&mut Association> {
         let place = self.slot_of(id)?;
         self.touch(place);
+        // what becomes of it there is not seen here
+        self.mark_unlisted(place);
         Some(&mut self.slots[place].association)
     }
 
@@ -194,17 +192,20 @@ impl Associations {
 
     #[inline(never)]
     fn forget_ended(&mut self) {
-        let (ended, deadlines, index) = (&mut self.ended, &mut self.deadlines, &mut self.index);
+        self.list_deadlines();
+        let slots = &self.slots;
+        let stays = |place: usize| slots.get(place).is_some_and(|s| !s.association.is_done());
+        self.deadlines.retain(stays);
+        let (ended, reduced, index) = (&mut self.ended, &mut self.reduced, &mut self.index);
         self.slots.retain_mut(|s| {
             let done = s.association.is_done();
             if done {
                 ended.add(&s.association.counters());
-                deadlines.set(s.id, &mut s.listed_deadline, None);
+                *reduced -= usize::from(s.is_reduced);
                 index.update(s.id, &mut s.listed_keys, &s.association);
             }
             !done
         });
-        self.deadline = None;
         self.last = 0;
     }
 
@@ -213,34 +214,17 @@ impl Associations {
         if self.poll_timeout().is_none_or(|at| at > now) {
             return;
         }
-        let due = match self.slots.as_slice() {
-            [only] => vec![only.id],
-            _ => self.deadlines.due(now),
-        };
-        for id in due {
-            self.command(id, |association| association.handle_timeout(now));
+        for place in self.deadlines.due(now) {
+            self.slots[place].association.handle_timeout(now);
+            self.touch(place);
         }
     }
 
     /// The earliest timer of all.
     #[inline]
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
-        if let Some(deadline) = self.deadline {
-            return deadline;
-        }
-        let earliest = match self.slots.as_mut_slice() {
-            [] => None,
-            [only] => {
-                self.deadlines.forget_stale();
-                only.deadline()
-            }
-            _ => {
-                self.list_deadlines();
-                self.deadlines.first()
-            }
-        };
-        self.deadline = Some(earliest);
-        earliest
+        self.list_deadlines();
+        self.deadlines.first()
     }
 
     /// Whether some association may have something to send. `false` is certain.
@@ -275,7 +259,7 @@ impl Associations {
     /// An association has nothing left to send.
     #[inline(always)]
     fn has_sent_all(&mut self, place: usize) {
-        self.mark_unlisted(place);
+        self.note_changes(place);
         let slot = &mut self.slots[place];
         slot.queued_transmit = false;
         self.has_ended |= slot.association.is_done();
@@ -311,7 +295,7 @@ impl Associations {
     /// they are looked for.
     #[inline]
     pub(super) fn prepare_for_carrier(&mut self) {
-        if self.slots.len() > 1 {
+        if self.slots.len() > 1 && !self.unlisted.is_empty() {
             cold_path();
             self.list_touched();
         }
@@ -324,6 +308,9 @@ impl Associations {
         if let [only] = self.slots.as_slice() {
             let open = Some(&only.association).filter(|a| !a.is_closed());
             return open.and_then(|a| a.reduced_mtu(destination));
+        }
+        if self.reduced == 0 {
+            return None;
         }
         cold_path();
         self.reduced_mtu_of_any(destination)
@@ -340,6 +327,10 @@ impl Associations {
     /// Whether all will be found by what they have. For tests.
     pub(super) fn index_is_complete(&self) -> bool {
         let mut index = self.index.clone();
+        let reduced = |s: &&Slot| s.is_reduced != s.association.has_reduced_mtu() && !s.unlisted;
+        if self.slots.iter().any(|s| reduced(&s)) {
+            return false;
+        }
         for slot in self.slots.iter().filter(|s| s.unlisted) {
             index.update(slot.id, &mut slot.listed_keys.clone(), &slot.association);
         }
@@ -356,7 +347,7 @@ impl Associations {
 
     #[cold]
     fn slot_of_another(&self, id: AssociationId) -> Option<usize> {
-        self.slots.binary_search_by_key(&id, |s| s.id).ok()
+        place_of(&self.slots, id)
     }
 
     fn touch(&mut self, place: usize) {
@@ -368,7 +359,7 @@ impl Associations {
         let slot = &self.slots[place];
         let is_queued = (slot.queued_transmit || !sends) && (slot.queued_notify || !tells);
         // most that is read was told of just now
-        if !(is_queued && slot.unlisted && slot.deadline.is_none()) {
+        if !(is_queued && !slot.is_timed && slot.is_as_listed()) {
             self.queue_anew(place, sends, tells);
         }
     }
@@ -376,7 +367,7 @@ impl Associations {
     #[inline(never)]
     fn queue_anew(&mut self, place: usize, sends: bool, tells: bool) {
         self.forget_deadline(place);
-        self.mark_unlisted(place);
+        self.note_changes(place);
         let slot = &mut self.slots[place];
         if sends && !slot.queued_transmit {
             slot.queued_transmit = true;
@@ -391,20 +382,26 @@ impl Associations {
     /// The timers of an association may have changed.
     #[inline]
     fn forget_deadline(&mut self, place: usize) {
-        self.deadline = None;
-        let slot = &mut self.slots[place];
-        if slot.deadline.take().is_some() {
-            self.deadlines.mark_stale(slot.id);
+        if core::mem::take(&mut self.slots[place].is_timed) {
+            self.deadlines.mark_stale(place);
         }
     }
 
+    #[inline]
     fn list_deadlines(&mut self) {
-        for id in self.deadlines.take_stale() {
-            if let Some(place) = self.slot_of(id) {
-                let slot = &mut self.slots[place];
-                let deadline = slot.deadline();
-                self.deadlines.set(id, &mut slot.listed_deadline, deadline);
-            }
+        while let Some(place) = self.deadlines.next_stale() {
+            let slot = &mut self.slots[place];
+            slot.is_timed = true;
+            self.deadlines.set(place, slot.association.poll_timeout());
+        }
+    }
+
+    /// If the addresses or tags of an association are others now, it will be listed anew.
+    #[inline]
+    fn note_changes(&mut self, place: usize) {
+        if !self.slots[place].is_as_listed() {
+            cold_path();
+            self.mark_unlisted(place);
         }
     }
 
@@ -429,10 +426,27 @@ impl Associations {
         }
     }
 
-    #[inline]
     fn list(&mut self, place: usize) {
         let slot = &mut self.slots[place];
         self.index
             .update(slot.id, &mut slot.listed_keys, &slot.association);
+        slot.association.note_listed();
+        self.reduced -= usize::from(slot.is_reduced);
+        slot.is_reduced = slot.association.has_reduced_mtu();
+        self.reduced += usize::from(slot.is_reduced);
+    }
+}
+
+/// Where the association of this name is.
+fn place_of(slots: &[Slot], id: AssociationId) -> Option<usize> {
+    // where none between it and the first has ended, as far behind that as the names are apart; no further in any case
+    let first = slots.first()?.id;
+    let apart = usize::try_from(id.0.checked_sub(first.0)?).ok()?;
+    match slots.get(apart) {
+        Some(slot) if slot.id == id => Some(apart),
+        _ => {
+            let before = &slots[..apart.min(slots.len())];
+            before.binary_search_by_key(&id, |s| s.id).ok()
+        }
     }
 }
