@@ -2,6 +2,7 @@
 //! not look at all of them for one.
 
 use crate::app::{self, Application, Transport};
+use crate::earliest::Earliest;
 use crate::location::{LookupId, Name};
 use crate::sctp::AssociationId;
 use crate::tcp::ConnectionId;
@@ -18,8 +19,6 @@ pub(in crate::host) struct Running {
     connection: Connecting,
     /// Made for a connection that the listening application accepted.
     accepted: bool,
-    /// When it is due, as it is listed.
-    due: Option<Instant>,
 }
 
 /// How far an application's connection is.
@@ -72,8 +71,8 @@ impl Running {
 pub(in crate::host) struct Applications {
     all: Vec<Running>,
     by_connection: BTreeMap<Connected, usize>,
-    /// Those that have something to do at a time.
-    in_order: BTreeSet<(Instant, usize)>,
+    /// When each has something to do.
+    due: Earliest,
     /// Those that have yet to connect.
     to_connect: BTreeSet<usize>,
     /// Those that were made for a connection, which is over.
@@ -95,10 +94,9 @@ impl Applications {
             transport,
             connection: Connecting::Over,
             accepted,
-            due: None,
         });
         self.connect(number, connection);
-        self.list(number);
+        self.work(number, |_| ());
         number
     }
 
@@ -192,37 +190,19 @@ impl Applications {
     pub fn work<R>(&mut self, number: usize, act: impl FnOnce(&mut Application) -> R) -> R {
         let running = &mut self.all[number];
         let done = act(&mut running.application);
-        if running.application.poll_timeout() != running.due {
-            self.list(number);
-        }
+        self.due.set(number, running.application.poll_timeout());
         done
-    }
-
-    /// Lists it under the time at which it is due.
-    fn list(&mut self, number: usize) {
-        let running = &mut self.all[number];
-        let due = running.application.poll_timeout();
-        if let Some(before) = running.due {
-            self.in_order.remove(&(before, number));
-        }
-        if let Some(due) = due {
-            self.in_order.insert((due, number));
-        }
-        running.due = due;
     }
 
     /// When the first of them is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.in_order.first().map(|(at, _)| *at)
+        self.due.first()
     }
 
     /// Those that are due, by their numbers.
     pub fn due(&self, now: Instant) -> SmallVec<[usize; 4]> {
-        let due = self.in_order.range(..=(now, usize::MAX));
-        let mut due: SmallVec<[usize; 4]> = due.map(|(_, number)| *number).collect();
-        due.sort_unstable();
-        due
+        self.due.due(now)
     }
 }
 
