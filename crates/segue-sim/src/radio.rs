@@ -119,6 +119,7 @@ pub enum Outcome {
 
 #[derive(Debug)]
 struct Station {
+    id: StationId,
     queue: VecDeque<Frame>,
     /// Back-off left, slots; drawn when the station begins to contend.
     backoff: Option<u32>,
@@ -129,9 +130,10 @@ struct Station {
 }
 
 impl Station {
-    const fn new(window: u32) -> Self {
+    const fn new(id: StationId, window: u32, queue: VecDeque<Frame>) -> Self {
         Self {
-            queue: VecDeque::new(),
+            id,
+            queue,
             backoff: None,
             start: None,
             window,
@@ -147,6 +149,11 @@ impl Station {
             && self.window == window
             && self.attempts == 0
     }
+
+    /// Whether it has a part in what happens: a frame, or a time to begin.
+    fn contends(&self) -> bool {
+        !self.queue.is_empty() || self.start.is_some()
+    }
 }
 
 /// A shared medium.
@@ -154,10 +161,12 @@ impl Station {
 pub struct Channel {
     index: u32,
     config: ChannelConfig,
-    /// Those that have sent something and were not flushed since.
-    stations: BTreeMap<StationId, Station>,
-    /// Those of them with a frame, or with a time to begin: nobody else has a part in what happens. Lowest first.
-    contending: Vec<StationId>,
+    /// Those that contend: nobody else has a part in what happens. Lowest first.
+    contending: Vec<Station>,
+    /// Of those that do not, what is not as at the beginning: flushed ones that had drawn a back-off.
+    resting: BTreeMap<StationId, Station>,
+    /// Memory of queues, kept to be used again.
+    queues: Vec<VecDeque<Frame>>,
     stream: Stream,
     /// Stations sending now, lowest first; empty while idle.
     sending: Vec<StationId>,
@@ -172,8 +181,9 @@ impl Channel {
         Self {
             index,
             config,
-            stations: BTreeMap::new(),
             contending: Vec::new(),
+            resting: BTreeMap::new(),
+            queues: Vec::new(),
             stream,
             sending: Vec::new(),
             idle_since: Instant::ZERO,
@@ -191,10 +201,10 @@ impl Channel {
         scheduler: &mut Scheduler,
     ) -> bool {
         let sending = self.sending.contains(&from);
-        let station = self
-            .stations
-            .entry(from)
-            .or_insert_with(|| Station::new(self.config.cw_min));
+        let place = self
+            .place_of(from)
+            .unwrap_or_else(|at| self.begin_to_contend(at, from));
+        let station = &mut self.contending[place];
         // A frame that has been attempted keeps its place: its retry count is the station's.
         let behind = usize::from(sending || station.attempts > 0).min(station.queue.len());
         if matches!(frame, Frame::Beacon { .. }) {
@@ -211,9 +221,6 @@ impl Channel {
                 return false;
             }
             station.queue.push_back(frame);
-        }
-        if let Err(at) = self.contending.binary_search(&from) {
-            self.contending.insert(at, from);
         }
         if self.sending.is_empty() && station.start.is_none() {
             // Medium idle: a station that finds it idle for DIFS sends at once (802.11 section 9.3.4.2).
@@ -232,15 +239,12 @@ impl Channel {
     /// Drops the frames waiting for `to`, and gives them.
     pub fn flush(&mut self, from: StationId) -> Vec<Frame> {
         let sending = self.sending.contains(&from);
-        let Some(station) = self.stations.get_mut(&from) else {
+        let Ok(place) = self.place_of(from) else {
             return Vec::new();
         };
-        let queue = &mut station.queue;
+        let queue = &mut self.contending[place].queue;
         let frames = queue.drain(usize::from(sending).min(queue.len())..).collect();
-        if station.is_as_new(self.config.cw_min) {
-            self.stations.remove(&from);
-            self.contending.retain(|s| *s != from);
-        }
+        self.leave();
         frames
     }
 
@@ -285,17 +289,14 @@ impl Channel {
 
     fn begin(&mut self, now: Instant, scheduler: &mut Scheduler) {
         let mut air_time = Duration::ZERO;
-        for index in 0..self.contending.len() {
-            let id = self.contending[index];
-            let Some(station) = self.stations.get_mut(&id) else {
-                continue;
-            };
+        for place in 0..self.contending.len() {
+            let station = &mut self.contending[place];
             let (Some(start), Some(&frame)) = (station.start.take(), station.queue.front()) else {
                 continue;
             };
             if start <= now {
                 station.backoff = None;
-                self.sending.push(id);
+                self.sending.push(station.id);
                 air_time = air_time.max(self.air_time(&frame));
             } else {
                 // The count-down freezes; a slot begun is counted again.
@@ -320,10 +321,12 @@ impl Channel {
     ) {
         self.idle_since = now;
         let collided = self.sending.len() > 1;
-        for from in core::mem::take(&mut self.sending) {
-            let Some(station) = self.stations.get_mut(&from) else {
+        let mut sending = core::mem::take(&mut self.sending);
+        for from in sending.drain(..) {
+            let Ok(place) = self.place_of(from) else {
                 continue;
             };
+            let station = &mut self.contending[place];
             let Some(&frame) = station.queue.front() else {
                 continue;
             };
@@ -344,36 +347,49 @@ impl Channel {
             (station.window, station.attempts) = (self.config.cw_min, 0);
             outcomes.push(outcome);
         }
+        self.sending = sending;
         self.leave();
+    }
+
+    /// Where a station is among those that contend, or would be.
+    fn place_of(&self, id: StationId) -> Result<usize, usize> {
+        self.contending.binary_search_by_key(&id, |station| station.id)
+    }
+
+    /// A station has a part from now on, at this place.
+    fn begin_to_contend(&mut self, place: usize, id: StationId) -> usize {
+        let queue = self.queues.pop().unwrap_or_default();
+        let station = match self.resting.remove(&id) {
+            Some(resting) => Station { queue, ..resting },
+            None => Station::new(id, self.config.cw_min, queue),
+        };
+        self.contending.insert(place, station);
+        place
     }
 
     /// Those that have nothing to send, and none to begin with, have no part any more.
     fn leave(&mut self) {
-        let stations = &self.stations;
-        self.contending.retain(|id| {
-            let station = stations.get(id);
-            station.is_some_and(|s| !s.queue.is_empty() || s.start.is_some())
-        });
+        let gone = self.contending.extract_if(.., |station| !station.contends());
+        for mut station in gone {
+            self.queues.push(core::mem::take(&mut station.queue));
+            if !station.is_as_new(self.config.cw_min) {
+                self.resting.insert(station.id, station);
+            }
+        }
     }
 
     /// The medium is idle again: every station with a frame counts down.
     fn resume(&mut self, now: Instant, scheduler: &mut Scheduler) {
         let ready = now + self.config.difs;
-        for id in &self.contending {
-            let station = self.stations.get_mut(id);
-            if let Some(station) = station.filter(|station| !station.queue.is_empty()) {
-                let slots = draw(station, &mut self.stream);
-                station.start = Some(ready + self.config.slot * u64::from(slots));
-            }
+        for station in self.contending.iter_mut().filter(|s| !s.queue.is_empty()) {
+            let slots = draw(station, &mut self.stream);
+            station.start = Some(ready + self.config.slot * u64::from(slots));
         }
         self.schedule_start(scheduler);
     }
 
     fn schedule_start(&mut self, scheduler: &mut Scheduler) {
-        let starts = self
-            .contending
-            .iter()
-            .filter_map(|id| self.stations.get(id)?.start);
+        let starts = self.contending.iter().filter_map(|station| station.start);
         if let Some(start) = starts.min() {
             self.schedule(start, scheduler);
         }
