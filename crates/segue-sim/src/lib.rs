@@ -9,6 +9,7 @@ mod build;
 mod capacity;
 pub mod captures;
 pub mod carried;
+mod hints;
 pub mod junit;
 pub mod link;
 pub mod link_trace;

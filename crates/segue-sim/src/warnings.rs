@@ -89,7 +89,7 @@ pub(crate) struct Notes {
     /// Packets without a route, by router: how many, and the first of them.
     pub no_route: BTreeMap<u32, (u64, Instant, Ipv6Addr)>,
     /// Queues in front of radio channels, by channel.
-    pub channels: BTreeMap<u32, Load>,
+    channels: Vec<Load>,
 }
 
 /// What a queue was given, and what of it did not fit.
@@ -119,6 +119,15 @@ impl Notes {
             ShimEvent::HandoffFailed { peer } => self.told_in_vain.entry((node, peer)).or_insert(now),
             _ => return,
         };
+    }
+
+    /// A packet came to the queue in front of a radio channel, and was taken or not.
+    pub fn count_on_channel(&mut self, channel: u32, taken: bool) {
+        let channel = channel as usize;
+        if self.channels.len() <= channel {
+            self.channels.resize(channel + 1, Load::default());
+        }
+        self.channels[channel].count(taken);
     }
 
     /// A router knew no way for a packet.
@@ -392,8 +401,13 @@ impl About<'_> {
             );
             over(link.load(), what)
         });
-        let channels = network.notes.channels.iter().filter_map(|(&channel, &load)| {
-            let on = |i: &usize| network.cells[*i].medium.is_some_and(|m| m.channel == channel);
+        let channels = network.notes.channels.iter().enumerate();
+        let channels = channels.filter_map(|(channel, &load)| {
+            let on = |i: &usize| {
+                network.cells[*i]
+                    .medium
+                    .is_some_and(|m| m.channel as usize == channel)
+            };
             let cells: Vec<String> = (0..network.cells.len())
                 .filter(on)
                 .map(|i| format!("`{}`", self.file.cell[i].name))

@@ -354,11 +354,7 @@ impl Network {
             urgent: self.is_urgent(packet),
         };
         let taken = self.channels[channel].enqueue(self.now, from, frame, &mut self.scheduler);
-        self.notes
-            .channels
-            .entry(medium.channel)
-            .or_default()
-            .count(taken);
+        self.notes.count_on_channel(medium.channel, taken);
         if !taken {
             self.drop_packet(packet, node, DropCause::QueueFull);
         }
@@ -404,7 +400,7 @@ impl Network {
         let number = channel as u32;
         let taken = self.channels[channel].enqueue(self.now, station, frame, &mut self.scheduler);
         if !gone {
-            self.notes.channels.entry(number).or_default().count(taken);
+            self.notes.count_on_channel(number, taken);
         }
         if !taken {
             let cause = if gone {

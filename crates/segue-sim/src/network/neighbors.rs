@@ -1,5 +1,6 @@
 //! The neighbour caches of access routers.
 
+use crate::hints::{Hints, hash};
 use core::net::Ipv6Addr;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -10,16 +11,26 @@ use std::collections::BTreeMap;
 pub(crate) struct Neighbors {
     /// Of each address, in which cells, and who has it there.
     of: BTreeMap<Ipv6Addr, SmallVec<[(u32, u32); 1]>>,
+    /// The cell where an address was last looked for and found, and who has it there.
+    found: Hints<(Ipv6Addr, u32, u32)>,
 }
 
 impl Neighbors {
     /// Who has this address in this cell.
-    pub fn find(&self, cell: u32, address: Ipv6Addr) -> Option<u32> {
+    pub fn find(&mut self, cell: u32, address: Ipv6Addr) -> Option<u32> {
+        match self.found.get(hash_of(address)) {
+            Some((known, there, attachment)) if known == address && there == cell => Some(attachment),
+            _ => self.find_in_tree(cell, address),
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_tree(&mut self, cell: u32, address: Ipv6Addr) -> Option<u32> {
         let places = self.of.get(&address)?;
-        places
-            .iter()
-            .find(|(there, _)| *there == cell)
-            .map(|(_, attachment)| *attachment)
+        let (_, attachment) = *places.iter().find(|(there, _)| *there == cell)?;
+        self.found
+            .note(hash_of(address), (address, cell, attachment), self.of.len());
+        Some(attachment)
     }
 
     /// Somebody has it there, unless somebody else has.
@@ -32,7 +43,13 @@ impl Neighbors {
     /// Nobody has it anywhere.
     pub fn forget(&mut self, address: Ipv6Addr) {
         self.of.remove(&address);
+        self.found.forget(hash_of(address));
     }
+}
+
+fn hash_of(address: Ipv6Addr) -> u64 {
+    let bits = address.to_bits();
+    hash((bits >> 64) as u64, bits as u64)
 }
 
 #[cfg(test)]

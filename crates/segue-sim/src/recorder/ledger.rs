@@ -13,6 +13,7 @@ mod mark;
 #[cfg(test)]
 mod tests;
 
+use crate::hints::{Hints, hash};
 use crate::recorder::DropCause;
 use copies::{Chain, Copies};
 use entry_store::EntryStore;
@@ -128,6 +129,14 @@ pub struct FlowKey {
     pub destination_port: u16,
 }
 
+impl FlowKey {
+    fn hash(&self) -> u64 {
+        let ports = u64::from(self.source_port) << 16 | u64::from(self.destination_port);
+        let over = (self.transport as u64) << 32;
+        hash(u64::from(self.sender) << 34 ^ over ^ ports, self.receiver)
+    }
+}
+
 impl Ord for FlowKey {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
         let key = |k: &Self| {
@@ -202,6 +211,8 @@ pub struct Ledger {
     flows: Vec<FlowLedger>,
     /// Their numbers.
     numbers: BTreeMap<FlowKey, u32>,
+    /// Those of the flows that sent last.
+    hints: Hints<u32>,
     /// Flow of the last segment: mostly the next one's too.
     last: usize,
     spill: Option<Spill>,
@@ -479,6 +490,19 @@ impl Ledger {
 
     #[inline(never)]
     fn find_flow(&mut self, segment: &Segment) {
+        let hash = segment.flow.hash();
+        if let Some(number) = self.hints.get(hash)
+            && self.flows[number as usize].key == segment.flow
+        {
+            self.last = number as usize;
+            return;
+        }
+        self.find_flow_in_tree(segment);
+        self.hints.note(hash, self.last as u32, self.flows.len());
+    }
+
+    #[inline(never)]
+    fn find_flow_in_tree(&mut self, segment: &Segment) {
         self.last = self.number_of(&segment.flow).unwrap_or_else(|| {
             self.numbers.insert(segment.flow, self.flows.len() as u32);
             self.flows.push(FlowLedger {
