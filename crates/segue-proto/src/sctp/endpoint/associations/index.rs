@@ -18,6 +18,8 @@ pub(super) struct Index {
     /// By an address of the peer and its port; those where the address is confirmed come first.
     by_address: BTreeSet<(Ipv6Addr, u16, Unconfirmed, AssociationId)>,
     by_local_tag: BTreeSet<(u32, AssociationId)>,
+    /// The same of most that have a tag to themselves, for nearly every packet.
+    sole: SoleTags,
     /// By the peer's tag and port, and each of its addresses: a peer chooses its tag, and may have chosen the same for
     /// many associations.
     by_peer_tag: BTreeSet<(u32, u16, Ipv6Addr, AssociationId)>,
@@ -75,6 +77,7 @@ impl Index {
         if let Some(old) = listed.take() {
             let peer_port = old.identity.peer_port();
             self.by_local_tag.remove(&(old.identity.local_tag(), id));
+            self.sole.forget(old.identity.local_tag());
             if let Some(tags) = old.identity.tie_tags() {
                 self.by_tie_tags.remove(&(tags, id));
             }
@@ -91,6 +94,7 @@ impl Index {
         if let Some(new) = keys {
             let peer_port = new.identity.peer_port();
             self.by_local_tag.insert((new.identity.local_tag(), id));
+            self.sole.note(new.identity.local_tag(), &self.by_local_tag);
             if let Some(tags) = new.identity.tie_tags() {
                 self.by_tie_tags.insert((tags, id));
             }
@@ -131,7 +135,9 @@ impl Index {
 
     /// Those that have `tag` as their own: one, but for chance.
     pub(super) fn with_local_tag(&self, tag: u32) -> impl Iterator<Item = AssociationId> + '_ {
-        self.by_local_tag.range(with_tag(tag)).map(|k| k.1)
+        let sole = self.sole.get(tag);
+        let all = sole.is_none().then(|| self.by_local_tag.range(with_tag(tag)));
+        sole.into_iter().chain(all.into_iter().flatten().map(|k| k.1))
     }
 
     /// Those whose peer has `tag`, sends from `port` and has `address`.
@@ -182,6 +188,51 @@ impl Index {
     }
 }
 
+/// The one association that has a tag, by the tag's low bits: our tags are random, so that nobody can have many fall into one
+/// place. Two that do take turns, and what is not here is in the tree.
+#[derive(Clone, Default)]
+struct SoleTags {
+    /// A power of two of them, or none.
+    places: Vec<Option<(u32, AssociationId)>>,
+}
+
+impl SoleTags {
+    #[inline]
+    fn get(&self, tag: u32) -> Option<AssociationId> {
+        let (known, id) = (*self.places.get(self.place(tag))?)?;
+        (known == tag).then_some(id)
+    }
+
+    /// The associations with a tag are not those that they were.
+    fn forget(&mut self, tag: u32) {
+        let place = self.place(tag);
+        if let Some(known) = self.places.get_mut(place) {
+            *known = known.filter(|(other, _)| *other != tag);
+        }
+    }
+
+    /// `all` have one more with this tag.
+    fn note(&mut self, tag: u32, all: &BTreeSet<(u32, AssociationId)>) {
+        if self.places.len() < all.len() {
+            self.places = vec![None; (4 * all.len()).next_power_of_two()];
+            for (tag, _) in all {
+                self.note(*tag, all);
+            }
+        }
+        self.forget(tag);
+        let mut with_it = all.range(with_tag(tag));
+        if let (Some(sole), None) = (with_it.next(), with_it.next()) {
+            let place = self.place(tag);
+            self.places[place] = Some(*sole);
+        }
+    }
+
+    #[inline]
+    fn place(&self, tag: u32) -> usize {
+        tag as usize & self.places.len().wrapping_sub(1)
+    }
+}
+
 fn with_tag(tag: u32) -> RangeInclusive<(u32, AssociationId)> {
     (tag, FIRST)..=(tag, LAST)
 }
@@ -194,7 +245,7 @@ mod tests {
     use crate::sctp::testing::{address, destination};
     use crate::sctp::{Config, PathState};
     use rand_chacha::ChaCha8Rng;
-    use rand_core::SeedableRng;
+    use rand_core::{RngCore, SeedableRng};
 
     fn ids(found: impl Iterator<Item = AssociationId>) -> Vec<u64> {
         found.map(|id| id.0).collect()
@@ -207,6 +258,27 @@ mod tests {
     /// State of the second destination.
     fn set_state(a: &mut Association, state: PathState) {
         a.peer_mut().destination_mut(destination(1)).set_state(state);
+    }
+
+    #[test]
+    fn all_that_have_a_tag_are_found_by_it_and_none_that_had() {
+        let mut index = Index::default();
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        // few tags, so that some have it to themselves and others share it, and others yet have the same low bits
+        let mut tag = || (rng.next_u32() % 40) << (rng.next_u32() % 2 * 20);
+        let mut all: Vec<_> = (0..60).map(|_| (up(Config::default(), 1), None)).collect();
+        for round in 0..600_u64 {
+            let id = round % 60;
+            let (a, listed) = &mut all[id as usize];
+            *a.identity_mut() = identity(2, tag(), 7);
+            index.update(AssociationId(id), listed, a);
+            let wanted = tag();
+            let with_it = (0..)
+                .zip(&all)
+                .filter(|(_, (a, listed))| listed.is_some() && a.own_verification_tag() == wanted);
+            let with_it: Vec<u64> = with_it.map(|(id, _)| id).collect();
+            assert_eq!(ids(index.with_local_tag(wanted)), with_it);
+        }
     }
 
     #[test]
