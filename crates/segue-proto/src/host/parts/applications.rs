@@ -71,6 +71,8 @@ impl Running {
 pub(in crate::host) struct Applications {
     all: Vec<Running>,
     by_connection: BTreeMap<Connected, usize>,
+    /// Numbers of most of them, by the low bits of their connections' names: those come one after the other.
+    hints: Vec<usize>,
     /// When each has something to do.
     due: Earliest,
     /// Those that have yet to connect.
@@ -111,7 +113,37 @@ impl Applications {
     /// The one that has this connection.
     #[inline]
     pub fn of(&self, connection: Connected) -> Option<usize> {
-        self.by_connection.get(&connection).copied()
+        let hint = self.hints.get(self.hint_place(connection)).copied();
+        match hint {
+            Some(number) if self.connected(number) == Some(connection) => Some(number),
+            _ => self.by_connection.get(&connection).copied(),
+        }
+    }
+
+    #[inline]
+    fn hint_place(&self, connection: Connected) -> usize {
+        let name = match connection {
+            Connected::Sctp(id) => id.0,
+            Connected::Tcp(id) => id.0,
+            // its name is its own: those are looked for in the tree
+            Connected::Udp(_) => 0,
+        };
+        name as usize & self.hints.len().wrapping_sub(1)
+    }
+
+    /// This is the number of the one with this connection.
+    fn note(&mut self, connection: Connected, number: usize) {
+        self.by_connection.insert(connection, number);
+        if self.hints.len() < self.by_connection.len() {
+            self.hints = vec![0; (2 * self.by_connection.len()).next_power_of_two()];
+            let places = self.by_connection.iter();
+            let places: Vec<_> = places.map(|(c, number)| (self.hint_place(*c), *number)).collect();
+            for (place, number) in places {
+                self.hints[place] = number;
+            }
+        }
+        let place = self.hint_place(connection);
+        self.hints[place] = number;
     }
 
     /// What it is connected by.
@@ -125,25 +157,25 @@ impl Applications {
 
     /// From now on its connection is this far.
     pub fn connect(&mut self, number: usize, connection: Connecting) {
-        let running = &mut self.all[number];
-        if let Connecting::With(before) = running.connection {
+        let accepted = self.all[number].accepted;
+        if let Some(before) = self.connected(number) {
             self.by_connection.remove(&before);
         }
         self.to_connect.remove(&number);
         self.to_serve_again.remove(&number);
         match connection {
             Connecting::With(connected) => {
-                self.by_connection.insert(connected, number);
+                self.note(connected, number);
             }
             Connecting::At { .. } | Connecting::AtName { .. } => {
                 self.to_connect.insert(number);
             }
-            Connecting::Over if running.accepted => {
+            Connecting::Over if accepted => {
                 self.to_serve_again.insert(number);
             }
             Connecting::Over | Connecting::Listening => {}
         }
-        running.connection = connection;
+        self.all[number].connection = connection;
     }
 
     /// Of one that looks its peer up: what it is looking up, and when it begins to.
@@ -241,6 +273,25 @@ mod tests {
         assert_eq!(all.to_serve_again(Transport::Sctp), None);
         all.connect(further, with(8));
         assert_eq!(all.to_serve_again(Transport::Tcp), None);
+    }
+
+    #[test]
+    fn of_many_each_is_found_by_its_connection_alone() {
+        let mut all = Applications::default();
+        let name = |n: usize| match n % 2 {
+            0 => Connected::Sctp(AssociationId(n as u64 * 5)),
+            _ => Connected::Tcp(ConnectionId(n as u64 * 64)),
+        };
+        for n in 0..40 {
+            let with = Connecting::With(name(n));
+            assert_eq!(all.push(&app::Kind::Sink, Transport::Sctp, with, true), n);
+        }
+        assert!((0..40).all(|n| all.of(name(n)) == Some(n)));
+        all.connect(7, Connecting::With(name(101)));
+        all.connect(8, Connecting::Over);
+        assert_eq!([7, 8, 101].map(|n| all.of(name(n))), [None, None, Some(7)]);
+        let others = (0..40).filter(|n| ![7, 8].contains(n));
+        assert!(others.into_iter().all(|n| all.of(name(n)) == Some(n)));
     }
 
     #[test]
