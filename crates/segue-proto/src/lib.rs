@@ -12,9 +12,7 @@ pub mod app;
 #[cfg(any(feature = "sctp", feature = "tcp"))]
 pub mod congestion;
 pub mod contract;
-#[cfg(feature = "tcp")]
-mod deadlines;
-#[cfg(feature = "sctp")]
+#[cfg(any(feature = "sctp", feature = "tcp"))]
 mod earliest;
 mod error_budget;
 #[cfg(feature = "host")]

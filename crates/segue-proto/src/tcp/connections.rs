@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::ends::Pair;
 use super::event::{ConnectionId, Event};
-use crate::deadlines::{Deadlines, Listing};
+use crate::earliest::Earliest;
 use crate::time::Instant;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -19,14 +19,16 @@ pub(super) struct Connections {
     last: usize,
     /// The earliest timer of all; the outer `None` when it may have changed.
     deadline: Option<Option<Instant>>,
-    /// Timers, where there are several connections.
-    deadlines: Deadlines<ConnectionId>,
+    /// Timers by place, but for those of `changed`.
+    timers: Earliest,
+    /// Places of connections whose timers may have changed.
+    changed: Vec<usize>,
 }
 
 struct Slot {
     id: ConnectionId,
     connection: Box<Connection>,
-    listing: Listing,
+    timer_may_have_changed: bool,
     queued_transmit: bool,
     queued_notify: bool,
 }
@@ -128,13 +130,10 @@ impl Connections {
         self.slots.push(Slot {
             id,
             connection: Box::new(connection),
-            listing: Listing::default(),
+            timer_may_have_changed: false,
             queued_transmit: false,
             queued_notify: false,
         });
-        if let [first, _] = self.slots.as_mut_slice() {
-            self.deadlines.mark(first.id, &mut first.listing);
-        }
         let place = self.slots.len() - 1;
         self.timers_change(place);
         (id, place)
@@ -143,13 +142,11 @@ impl Connections {
     /// Lets go of the connection at a place.
     #[inline(never)]
     pub fn remove(&mut self, place: usize) {
+        self.look_at_changed();
+        self.timers.retain(|other| other != place);
         let slot = self.slots.remove(place);
         self.by_pair.remove(&slot.connection.pair());
         self.deadline = None;
-        if let [] | [_] = self.slots.as_slice() {
-            self.deadlines.clear();
-            self.slots.iter_mut().for_each(|s| s.listing = Listing::default());
-        }
     }
 
     /// The earliest timer of all.
@@ -158,26 +155,27 @@ impl Connections {
             return known;
         }
         let first = match self.slots.as_slice() {
-            [] => None,
             [only] => only.connection.poll_timeout(),
-            _ => self.deadlines.first(self.slots.as_mut_slice(), listing_and_timer),
+            _ => {
+                self.look_at_changed();
+                self.timers.first()
+            }
         };
         self.deadline = Some(first);
         first
     }
 
-    /// The connections of which a timer is due, by ascending id.
-    pub fn due(&mut self, now: Instant) -> SmallVec<[ConnectionId; 1]> {
-        match self.slots.as_slice() {
-            [] => SmallVec::new(),
-            [only] => {
-                let is_due = only.connection.poll_timeout().is_some_and(|at| at <= now);
-                is_due.then_some(only.id).into_iter().collect()
-            }
-            _ => self
-                .deadlines
-                .due(now, self.slots.as_mut_slice(), listing_and_timer)
-                .into(),
+    /// The places of connections of which a timer is due, in order.
+    pub fn due(&mut self, now: Instant) -> SmallVec<[usize; 4]> {
+        self.look_at_changed();
+        self.timers.due(now)
+    }
+
+    fn look_at_changed(&mut self) {
+        for place in self.changed.drain(..) {
+            let slot = &mut self.slots[place];
+            slot.timer_may_have_changed = false;
+            self.timers.set(place, slot.connection.poll_timeout());
         }
     }
 
@@ -185,9 +183,8 @@ impl Connections {
     #[inline]
     fn timers_change(&mut self, place: usize) {
         self.deadline = None;
-        if self.slots.len() > 1 {
-            let slot = &mut self.slots[place];
-            self.deadlines.mark(slot.id, &mut slot.listing);
+        if !core::mem::replace(&mut self.slots[place].timer_may_have_changed, true) {
+            self.changed.push(place);
         }
     }
 }
@@ -199,12 +196,6 @@ fn place(slots: &[Slot], id: ConnectionId) -> Option<usize> {
         [only] if only.id == id => Some(0),
         slots => slots.binary_search_by_key(&id, |s| s.id).ok(),
     }
-}
-
-fn listing_and_timer(slots: &mut [Slot], id: ConnectionId) -> Option<(&mut Listing, Option<Instant>)> {
-    let slot = &mut slots[place(slots, id)?];
-    let timer = slot.connection.poll_timeout();
-    Some((&mut slot.listing, timer))
 }
 
 #[cfg(test)]

@@ -238,12 +238,10 @@ impl Endpoint {
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.reap();
-        for id in self.connections.due(now) {
-            if let Some(place) = self.connections.place_of(id) {
-                self.connections
-                    .act(place, |connection| connection.handle_timeout(now));
-                self.queue(place, true, true);
-            }
+        for place in self.connections.due(now) {
+            self.connections
+                .act(place, |connection| connection.handle_timeout(now));
+            self.queue(place, true, true);
         }
     }
 
