@@ -4,9 +4,12 @@
 //! association, a TCP connection and a socket of UDP implement. User data is synthetic ([`segue_wire::Data::Synthetic`]), so
 //! that a receiver can check every byte without any being stored, and messages of a bulk transfer cost no allocation.
 
+mod account;
 mod application;
 mod config;
 mod connection;
+mod constant_rate;
+mod request;
 
 pub use application::Application;
 pub use config::{Config, DATAGRAM, Kind, Role, Transport};
