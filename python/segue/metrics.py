@@ -466,6 +466,8 @@ class Metrics:
         handoffs: Every handover of a mobility shim, in order: what `handovers` has too, as it was before.
         flows: Every direction of a TCP connection or an SCTP association in which data was sent, and every application
             that never sent any.
+        applications: What applications were to people whose kind says, such as how a call sounded, as the simulator
+            writes it: `application`, `from`, `to`, `kind`, and what is of its kind.
         scenario_events: What the scenario has happen, in order of time.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
@@ -505,6 +507,7 @@ class Metrics:
     multipath: Multipath | None
     handoffs: tuple[Handoff, ...]
     flows: tuple[Flow, ...]
+    applications: tuple[dict[str, Any], ...]
     scenario_events: tuple[ScenarioEvent, ...]
     hosts: tuple[Host, ...]
     signalling: Signalling
@@ -523,9 +526,9 @@ class Metrics:
             KeyError: If a metric is missing.
         """
         raw: dict[str, Any] = json.loads(document)
-        # documents of earlier versions have no events and no loads
-        raw.setdefault("scenario_events", [])
-        raw.setdefault("loads", [])
+        # documents of earlier versions have none of these
+        for name in ("scenario_events", "loads", "applications"):
+            raw.setdefault(name, [])
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
         values["scenario_events"] = tuple(
@@ -534,6 +537,7 @@ class Metrics:
         values["handovers"] = tuple(_handover(entry) for entry in raw["handovers"])
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
+        values["applications"] = tuple(raw["applications"])
         values["hosts"] = tuple(_host(entry) for entry in raw["hosts"])
         values["signalling"] = _signalling(raw["signalling"])
         values["loads"] = tuple(_load(entry) for entry in raw["loads"])

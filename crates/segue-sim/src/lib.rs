@@ -19,6 +19,7 @@ pub mod mobility;
 mod network;
 pub mod output;
 pub mod population;
+pub mod quality;
 pub mod radio;
 pub mod realtime;
 pub mod recorder;

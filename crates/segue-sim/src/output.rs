@@ -2,6 +2,7 @@
 
 use crate::load::NodeLoad;
 use crate::population::{HostMetrics, Spread};
+use crate::quality::ApplicationMetrics;
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use crate::scenario::events::ScenarioEvent;
 use crate::warnings::Warning;
@@ -102,6 +103,8 @@ pub struct Metrics {
     /// Every direction of a TCP connection or an SCTP association in which data was sent, and every application that never
     /// sent any: in the order of the scenario's applications, data before answers.
     pub flows: Vec<FlowMetrics>,
+    /// What applications were to people whose kind says: how calls sounded.
+    pub applications: Vec<ApplicationMetrics>,
     /// What the scenario has happen, in order of time.
     pub scenario_events: Vec<ScenarioEvent>,
     /// Every host that has a flow or moved.

@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 use crate::scenario::events::Happening;
 use crate::scenario::schemes::Scheme;
 use crate::sink::{Memory, Sink, SinkError};
-use crate::{population, realtime, theory, transfer, warnings};
+use crate::{population, quality, realtime, theory, transfer, warnings};
 use segue_proto::app::Transport;
 use segue_proto::sctp::MultipathCounters;
 use std::sync::atomic::AtomicBool;
@@ -149,6 +149,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     let file = scenario.file();
     let Report {
         mut flows,
+        carried,
         mut handovers,
         handoffs,
         bytes_by_address,
@@ -170,6 +171,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     for flow in flows.iter_mut().filter(|flow| beside.contains(&flow.id)) {
         flow.around_events = None;
     }
+    let applications = quality::of_applications(file, &network, &carried, &flows, &handovers);
     let waited_for = |f: &&FlowMetrics| !beside.contains(&f.id);
     let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
@@ -209,6 +211,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         handovers,
         handoffs,
         flows,
+        applications,
         scenario_events: file.happenings.iter().map(Happening::report).collect(),
         signalling,
         loads,

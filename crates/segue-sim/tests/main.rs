@@ -13,6 +13,7 @@ mod location;
 mod multipath;
 mod networks;
 mod path_mtu;
+mod people;
 mod readdressing;
 mod sctp_goodput;
 mod several_mobiles;

@@ -84,6 +84,16 @@ pub(super) fn check(scenario: &Scenario, file: &Path) -> anyhow::Result<()> {
                 );
             }
         }
+        let is_built_in = matches!(
+            a.kind,
+            ApplicationKind::Bulk | ApplicationKind::ConstantRate | ApplicationKind::RequestResponse
+        );
+        if a.command.is_empty() && !is_built_in {
+            return refuse(
+                key("kind"),
+                "only the simulator has it: expected \"bulk\", \"constant-rate\" or \"request-response\", or a `command`",
+            );
+        }
         if a.by_name {
             return refuse(
                 key("by_name"),

@@ -5,7 +5,9 @@ use super::config::Kind;
 use super::connection::Connection;
 use super::constant_rate::ConstantRate;
 use super::request::{Client, Server};
-use super::{AppEvent, Stats};
+use super::voice::{Hearing, Speaker, Telephone};
+use super::{AppEvent, Record, Stats};
+use crate::random::Stream;
 use crate::time::Instant;
 use core::hint::cold_path;
 use segue_wire::Data;
@@ -35,13 +37,15 @@ enum Machine {
     ConstantRate(ConstantRate),
     Client(Client),
     Server(Server),
+    Telephone(Box<Telephone>),
 }
 
 impl Application {
-    /// An application that is not connected yet.
+    /// An application that is not connected yet. One whose kind leaves something to chance draws from `random`, a stream of
+    /// its own.
     #[must_use]
-    pub fn new(kind: &Kind) -> Self {
-        let (machine, outgoing) = Self::beginning(kind);
+    pub fn new(kind: &Kind, random: impl FnOnce() -> Stream) -> Self {
+        let (machine, outgoing) = Self::beginning(kind, random);
         Self {
             kind: kind.clone(),
             machine,
@@ -53,7 +57,7 @@ impl Application {
         }
     }
 
-    fn beginning(kind: &Kind) -> (Machine, Outgoing) {
+    fn beginning(kind: &Kind, random: impl FnOnce() -> Stream) -> (Machine, Outgoing) {
         let mut outgoing = Outgoing::default();
         let machine = match *kind {
             Kind::Bulk { total, message } => {
@@ -74,6 +78,14 @@ impl Application {
                 count,
             } => Machine::Client(Client::new(request, response, think, count)),
             Kind::RequestServer { request, response } => Machine::Server(Server::new(request, response)),
+            Kind::Voice(config) => Machine::Telephone(Box::new(Telephone {
+                speaker: Some(Speaker::new(config, random())),
+                hearing: Hearing::default(),
+            })),
+            Kind::VoiceReceiver => Machine::Telephone(Box::new(Telephone {
+                speaker: None,
+                hearing: Hearing::default(),
+            })),
         };
         (machine, outgoing)
     }
@@ -81,13 +93,25 @@ impl Application {
     /// Whether it sends nothing, and waits for what its peer sends.
     #[must_use]
     pub const fn only_receives(&self) -> bool {
-        matches!(self.machine, Machine::Sink)
+        matches!(self.kind, Kind::Sink | Kind::VoiceReceiver)
     }
 
     /// What it has done so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.account.stats
+    }
+
+    /// What its kind alone keeps an account of.
+    #[must_use]
+    pub fn record(&self) -> Option<Record<'_>> {
+        match &self.machine {
+            Machine::Telephone(telephone) => Some(Record::Calls {
+                made: telephone.speaker.as_ref().map_or(&[], Speaker::calls),
+                heard: telephone.hearing.calls(),
+            }),
+            _ => None,
+        }
     }
 
     /// The peer restarted: that connection is over, and the one that takes its place begins with nothing sent or
@@ -100,7 +124,13 @@ impl Application {
 
     /// The next connection is another one; what was counted stays.
     pub fn begin_anew(&mut self) {
-        (self.machine, self.outgoing) = Self::beginning(&self.kind);
+        if let Machine::Telephone(_) = self.machine {
+            // they keep an account of all their connections
+            self.outgoing = Outgoing::default();
+        } else {
+            let unused = || Stream::new(0, "of a kind that leaves nothing to chance");
+            (self.machine, self.outgoing) = Self::beginning(&self.kind, unused);
+        }
         self.account.position = Position::default();
         self.finished = false;
     }
@@ -116,7 +146,12 @@ impl Application {
 
     /// Messages can be received: takes all there are.
     pub fn on_readable<C: Connection>(&mut self, now: Instant, connection: &mut C) {
-        while connection.recv(|parts, last| self.take(now, parts, last, C::IN_ORDER)) {}
+        if let Machine::Telephone(_) = self.machine {
+            cold_path();
+            while connection.recv(|parts, last| self.hear(now, parts, last)) {}
+        } else {
+            while connection.recv(|parts, last| self.take(now, parts, last, C::IN_ORDER)) {}
+        }
         self.on_timeout(now, connection);
         self.flush(now, connection);
     }
@@ -154,7 +189,7 @@ impl Application {
     /// Does what is due.
     #[inline]
     pub fn on_timeout(&mut self, now: Instant, connection: &mut impl Connection) {
-        if let Machine::ConstantRate(_) | Machine::Client(_) = self.machine {
+        if let Machine::ConstantRate(_) | Machine::Client(_) | Machine::Telephone(_) = self.machine {
             self.do_what_is_due(now, connection);
         }
     }
@@ -163,6 +198,11 @@ impl Application {
     fn do_what_is_due(&mut self, now: Instant, connection: &mut impl Connection) {
         match &mut self.machine {
             Machine::ConstantRate(sender) => sender.on_timeout(now, connection, &mut self.account),
+            Machine::Telephone(telephone) => {
+                if let Some(speaker) = &mut telephone.speaker {
+                    speaker.on_timeout(now, connection, &mut self.account);
+                }
+            }
             Machine::Client(client) => {
                 client.on_timeout(now, &mut self.outgoing);
                 let complete = client.is_complete();
@@ -219,6 +259,30 @@ impl Application {
         }
     }
 
+    /// A message of a call is received, or a piece of one. Each says by itself where it belongs.
+    fn hear(&mut self, now: Instant, parts: &[Data], last: bool) {
+        if self.account.position.received == 0 {
+            self.note_first_byte(now);
+        }
+        let Account { position, stats } = &mut self.account;
+        stats.last_received = Some(now);
+        for part in parts {
+            position.corrupt |= part.synthetic_offset().is_none();
+            position.received += part.len() as u64;
+            stats.bytes_received += part.len() as u64;
+        }
+        if last {
+            stats.messages_received += 1;
+            let corrupt = core::mem::take(&mut position.corrupt);
+            stats.messages_corrupt += u64::from(corrupt);
+            let offset = parts.first().and_then(Data::synthetic_offset);
+            if let (Machine::Telephone(telephone), Some(offset), false) = (&mut self.machine, offset, corrupt)
+            {
+                telephone.hearing.on_message(now, offset);
+            }
+        }
+    }
+
     #[inline(never)]
     fn note_first_byte(&mut self, now: Instant) {
         let stats = &mut self.account.stats;
@@ -262,6 +326,7 @@ impl Machine {
         match self {
             Self::ConstantRate(sender) => sender.on_connected(now),
             Self::Client(client) => client.on_connected(now),
+            Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(|s| s.on_connected(now)),
             Self::Bulk | Self::Sink | Self::Server(_) => {}
         }
     }
@@ -270,6 +335,7 @@ impl Machine {
         match self {
             Self::ConstantRate(sender) => sender.on_closed(),
             Self::Client(client) => client.on_closed(),
+            Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(Speaker::on_closed),
             Self::Bulk | Self::Sink | Self::Server(_) => {}
         }
     }
@@ -278,6 +344,7 @@ impl Machine {
         match self {
             Self::ConstantRate(sender) => sender.poll_timeout(),
             Self::Client(client) => client.poll_timeout(),
+            Self::Telephone(telephone) => telephone.speaker.as_ref()?.poll_timeout(),
             Self::Bulk | Self::Sink | Self::Server(_) => None,
         }
     }

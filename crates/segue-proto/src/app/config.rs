@@ -1,5 +1,6 @@
 //! What an application does, and with whom.
 
+use super::voice::VoiceConfig;
 use crate::location::Name;
 use crate::time::Duration;
 use crate::udp;
@@ -79,6 +80,10 @@ pub enum Kind {
         /// Bytes per response.
         response: Bytes,
     },
+    /// Talks, and hears who talks too.
+    Voice(VoiceConfig),
+    /// Hears calls, and says nothing.
+    VoiceReceiver,
 }
 
 /// What carries an application's data.
@@ -119,6 +124,13 @@ impl Config {
             return self.check_datagrams();
         }
         match &self.kind {
+            Kind::Voice(_) | Kind::VoiceReceiver if self.transport == Transport::Tcp => {
+                Err("kind: expected \"voice\" over UDP or SCTP, which keep messages apart".to_owned())
+            }
+            Kind::Voice(VoiceConfig {
+                pauses: Some((talk, pause)),
+                ..
+            }) if talk.is_zero() || pause.is_zero() => Err("pauses: expected more than zero".to_owned()),
             Kind::Bulk {
                 message: Some(message),
                 ..
@@ -141,7 +153,7 @@ impl Config {
     /// where it belongs.
     fn check_datagrams(&self) -> Result<(), String> {
         match &self.kind {
-            Kind::Sink => Ok(()),
+            Kind::Sink | Kind::Voice(_) | Kind::VoiceReceiver => Ok(()),
             Kind::ConstantRate { rate, .. } if rate.bits_per_second() == 0 => {
                 Err("rate: expected more than zero".to_owned())
             }
@@ -151,7 +163,7 @@ impl Config {
                 DATAGRAM.start(),
                 DATAGRAM.end()
             )),
-            _ => Err("kind: expected \"constant-rate\" over UDP".to_owned()),
+            _ => Err("kind: expected \"constant-rate\" or \"voice\" over UDP".to_owned()),
         }
     }
 }

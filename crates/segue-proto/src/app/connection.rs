@@ -1,8 +1,8 @@
 //! What an application sees of its transport.
 
-use crate::sctp::{Association, SendError, SendOptions};
+use crate::sctp::{Association, Reliability, SendError, SendOptions};
 use crate::tcp;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use segue_wire::Data;
 
 /// A connection that carries messages, or a stream of bytes.
@@ -29,6 +29,20 @@ pub trait Connection {
         self.send(now, data).map(|()| len)
     }
 
+    /// Hands over a message that is of use without those before it, and of none after `lifetime`: where the transport knows
+    /// neither, as any other.
+    ///
+    /// # Errors
+    /// [`SendRefused`]: nothing was taken.
+    fn send_unordered(
+        &mut self,
+        now: Instant,
+        data: Data,
+        _lifetime: Option<Duration>,
+    ) -> Result<(), SendRefused> {
+        self.send(now, data)
+    }
+
     /// Bytes of the largest message that travels in one piece; of a stream, as much as may be offered at once.
     fn max_message(&self) -> u32;
 
@@ -51,10 +65,21 @@ pub enum SendRefused {
 
 impl Connection for Association {
     fn send(&mut self, now: Instant, data: Data) -> Result<(), SendRefused> {
-        Self::send(self, now, STREAM, data, SendOptions::default()).map_err(|error| match error {
-            SendError::BufferFull => SendRefused::Full,
-            _ => SendRefused::Closed,
-        })
+        Self::send(self, now, STREAM, data, SendOptions::default()).map_err(SendRefused::from)
+    }
+
+    fn send_unordered(
+        &mut self,
+        now: Instant,
+        data: Data,
+        lifetime: Option<Duration>,
+    ) -> Result<(), SendRefused> {
+        let options = SendOptions {
+            unordered: true,
+            reliability: lifetime.map_or(Reliability::Full, |lifetime| Reliability::Timed { lifetime }),
+            ..SendOptions::default()
+        };
+        Self::send(self, now, STREAM, data, options).map_err(SendRefused::from)
     }
 
     fn max_message(&self) -> u32 {
@@ -100,6 +125,15 @@ impl Connection for tcp::Connection {
 
     fn close(&mut self, _now: Instant) {
         Self::close(self);
+    }
+}
+
+impl From<SendError> for SendRefused {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::BufferFull => Self::Full,
+            _ => Self::Closed,
+        }
     }
 }
 

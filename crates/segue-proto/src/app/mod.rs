@@ -9,11 +9,15 @@ mod application;
 mod config;
 mod connection;
 mod constant_rate;
+mod distribution;
 mod request;
+mod voice;
 
 pub use application::Application;
 pub use config::{Config, DATAGRAM, Kind, Role, Transport};
 pub use connection::{Connection, SendRefused};
+pub use distribution::{Holding, HoldingKind};
+pub use voice::{Codec, FRAME_INTERVAL, Frame, HeardCall, VoiceCall, VoiceConfig};
 
 use crate::time::{Duration, Instant};
 
@@ -36,6 +40,18 @@ pub enum AppEvent {
     },
     /// Its connection is gone.
     Disconnected,
+}
+
+/// What applications of one kind keep an account of, over all their connections.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Record<'a> {
+    /// Calls.
+    Calls {
+        /// What it said.
+        made: &'a [VoiceCall],
+        /// What it heard.
+        heard: &'a [HeardCall],
+    },
 }
 
 /// What an application has done so far.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::random::Stream;
 use crate::units::{BitRate, Bytes};
 use bytes::Bytes as Buffer;
 use segue_wire::Data;
@@ -48,6 +49,10 @@ impl Connection for Pipe {
     }
 }
 
+fn application(kind: &Kind) -> Application {
+    Application::new(kind, || Stream::new(1, "application"))
+}
+
 fn synthetic(offset: u64, len: u32) -> Data {
     Data::Synthetic { offset, len }
 }
@@ -62,7 +67,7 @@ fn bulk_fills_the_buffer_and_goes_on_where_it_stopped() {
         room: 2,
         ..Pipe::default()
     };
-    let mut app = Application::new(&Kind::Bulk {
+    let mut app = application(&Kind::Bulk {
         total: Some(Bytes::new(2500)),
         message: None,
     });
@@ -91,7 +96,7 @@ fn bulk_without_end_never_completes() {
         room: 3,
         ..Pipe::default()
     };
-    let mut app = Application::new(&Kind::Bulk {
+    let mut app = application(&Kind::Bulk {
         total: None,
         message: Some(Bytes::new(100)),
     });
@@ -107,7 +112,7 @@ fn a_message_that_comes_in_pieces_is_one_message() {
         unfinished: 2,
         ..Pipe::default()
     };
-    let mut app = Application::new(&Kind::Sink);
+    let mut app = application(&Kind::Sink);
     app.on_connected(at(0), &mut pipe);
     // the second piece is wrong, and the end comes later
     pipe.arrived.extend([synthetic(0, 1000), synthetic(7, 1000)]);
@@ -124,7 +129,7 @@ fn a_message_that_comes_in_pieces_is_one_message() {
 #[test]
 fn sink_counts_and_checks_every_byte() {
     let mut pipe = Pipe::default();
-    let mut app = Application::new(&Kind::Sink);
+    let mut app = application(&Kind::Sink);
     app.on_connected(at(0), &mut pipe);
     let mut real = Vec::new();
     synthetic(1000, 50).emit(&mut real);
@@ -161,7 +166,7 @@ fn constant_rate_keeps_its_pace_and_skips_when_there_is_no_room() {
         room: 2,
         ..Pipe::default()
     };
-    let mut app = Application::new(&kind);
+    let mut app = application(&kind);
     app.on_connected(at(7), &mut pipe);
     for ms in [17, 27, 37] {
         assert_eq!(app.poll_timeout(), Some(at(ms)));
@@ -180,13 +185,13 @@ fn constant_rate_keeps_its_pace_and_skips_when_there_is_no_room() {
 
 #[test]
 fn client_and_server_exchange_requests_and_responses() {
-    let mut client = Application::new(&Kind::RequestClient {
+    let mut client = application(&Kind::RequestClient {
         request: Bytes::new(300),
         response: Bytes::new(2500),
         think: Duration::from_millis(10),
         count: Some(2),
     });
-    let mut server = Application::new(&Kind::RequestServer {
+    let mut server = application(&Kind::RequestServer {
         request: Bytes::new(300),
         response: Bytes::new(2500),
     });
@@ -277,7 +282,7 @@ fn a_restart_of_the_peer_begins_everything_anew() {
         room: 2,
         ..Pipe::default()
     };
-    let mut app = Application::new(&Kind::Bulk {
+    let mut app = application(&Kind::Bulk {
         total: Some(Bytes::new(2500)),
         message: None,
     });
@@ -302,7 +307,7 @@ fn a_restart_of_the_peer_begins_everything_anew() {
     );
     assert_eq!(app.stats().bytes_sent, 4500);
 
-    let mut sink = Application::new(&Kind::Sink);
+    let mut sink = application(&Kind::Sink);
     sink.on_connected(at(0), &mut pipe);
     for instance in 0..2 {
         pipe.arrived.push_back(synthetic(0, 100));

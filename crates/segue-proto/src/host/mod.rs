@@ -127,7 +127,7 @@ impl Host {
             udp,
             shim: None,
             kernel,
-            applications: Applications::default(),
+            applications: Applications::new(seed, &config.name),
             listener: None,
             sigma: None,
             location,
@@ -355,6 +355,12 @@ impl Host {
     #[must_use]
     pub fn application(&self, index: usize) -> Option<&app::Stats> {
         self.applications.get(index).map(|a| a.application().stats())
+    }
+
+    /// What the kind of application `index` alone keeps an account of.
+    #[must_use]
+    pub fn record_of(&self, index: usize) -> Option<app::Record<'_>> {
+        self.applications.get(index)?.application().record()
     }
 
     /// All applications, in the order of [`application`](Self::application).

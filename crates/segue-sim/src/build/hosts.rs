@@ -249,6 +249,11 @@ pub(crate) fn opening_parts(s: &ScenarioFile) -> Vec<usize> {
     opening
 }
 
+/// That of one application.
+pub(crate) fn opening_part(s: &ScenarioFile, number: usize) -> usize {
+    opening_parts(s)[number]
+}
+
 /// The parts of the applications that run on `host`. A server has one, however many connect to it.
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();
@@ -317,5 +322,13 @@ pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
             count: None,
         },
         (ApplicationKind::RequestResponse, false) => app::Kind::RequestServer { request, response },
+        (ApplicationKind::Voice, _) => {
+            let section = a.voice.clone().unwrap_or_default();
+            if sends || section.two_way {
+                app::Kind::Voice(section.config())
+            } else {
+                app::Kind::VoiceReceiver
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a run reports of its handoffs and flows.
 
-use super::applications::{Application, Label, Opened, rows};
+use super::applications::{Application, Label, Opened, Row, rows};
 use super::connections::Connections;
 use super::ends::{ends, never_begun, outages};
 use super::flow::Data;
@@ -81,6 +81,8 @@ pub struct FlowMetrics {
 /// Flows, handovers and handoffs of a run.
 pub(crate) struct Report {
     pub flows: Vec<FlowMetrics>,
+    /// The number of the application of each flow that has one.
+    pub carried: BTreeMap<u64, usize>,
     pub handovers: Vec<HandoverRecord>,
     pub handoffs: Vec<HandoffMetrics>,
     /// New bytes that arrived at each address, of the SCTP flow that carried most.
@@ -113,6 +115,8 @@ pub(crate) fn report(
         }
     }
     let mut counts = c.ledger.counts();
+    let of_application = |(id, row): (u64, &Row)| Some((id, row.application?));
+    let carried = (0..).zip(&rows).filter_map(of_application).collect();
     let flows = (0..).zip(rows).map(|(id, row)| {
         let own = by_flow.remove(&id).unwrap_or_default();
         let application = row.application.map(|number| &applications[number]);
@@ -161,6 +165,7 @@ pub(crate) fn report(
     let most = sctp.map(|(_, data)| data).max_by_key(|data| data.new_bytes());
     Report {
         flows,
+        carried,
         handovers,
         handoffs: handoffs.collect(),
         bytes_by_address: most.map(Data::bytes_by_address).unwrap_or_default(),

@@ -33,6 +33,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
                 return problem(key(k), "expected more than 0 B");
             }
         }
+        super::traffic::check(a, &key)?;
         used(a).map_err(|k| Problem {
             key: key(k),
             expected: format!(
@@ -113,19 +114,30 @@ fn one_association_each(s: &ScenarioFile) -> Result<(), Problem> {
 
 /// The first key that the application's kind has no use for.
 fn used(a: &ApplicationEntry) -> Result<(), &'static str> {
-    let unused = match a.kind {
-        ApplicationKind::Bulk => [a.rate.map(|_| "rate"), a.response.map(|_| "response")],
-        ApplicationKind::ConstantRate => [a.response.map(|_| "response"), None],
-        ApplicationKind::RequestResponse => [a.rate.map(|_| "rate"), a.size.map(|_| "size")],
+    let used: &[&str] = match a.kind {
+        ApplicationKind::Bulk => &["size", "message"],
+        ApplicationKind::ConstantRate => &["rate", "size", "message"],
+        ApplicationKind::RequestResponse => &["message", "response"],
+        ApplicationKind::Voice => &[],
     };
-    unused.into_iter().flatten().next().map_or(Ok(()), Err)
+    let there = [
+        ("rate", a.rate.is_some()),
+        ("size", a.size.is_some()),
+        ("message", a.message.is_some()),
+        ("response", a.response.is_some()),
+    ];
+    let unused = there
+        .into_iter()
+        .find(|(k, is_there)| *is_there && !used.contains(k));
+    unused.map_or(Ok(()), |(k, _)| Err(k))
 }
 
-fn name_of(kind: ApplicationKind) -> &'static str {
+pub(super) fn name_of(kind: ApplicationKind) -> &'static str {
     match kind {
         ApplicationKind::Bulk => "bulk",
         ApplicationKind::ConstantRate => "constant-rate",
         ApplicationKind::RequestResponse => "request-response",
+        ApplicationKind::Voice => "voice",
     }
 }
 
@@ -148,10 +160,13 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
 
 /// What is lost over UDP is not sent again, and an application must do without it.
 fn over_udp(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    if a.kind == ApplicationKind::Voice {
+        return Ok(());
+    }
     if a.kind != ApplicationKind::ConstantRate {
         return problem(
             key("kind"),
-            "expected \"constant-rate\" with transport = \"udp\", which sends nothing again and has no window",
+            "expected \"constant-rate\" or \"voice\" with transport = \"udp\", which sends nothing again and has no window",
         );
     }
     let message = a.message.unwrap_or(crate::build::DEFAULT_MESSAGE).bytes();

@@ -24,6 +24,7 @@ mod shape;
 pub mod tcp;
 pub mod technology;
 mod timers;
+pub mod traffic;
 mod validate;
 
 pub(crate) use validate::{first_cell, point};

@@ -7,6 +7,7 @@ use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
+use super::traffic::VoiceSection;
 use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
@@ -670,6 +671,9 @@ pub struct ApplicationEntry {
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,
+    /// How people talk, with kind `voice`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<VoiceSection>,
     /// The program that `segue lab run` starts in its place, on the host that connects: `{peer}` is the address of the other,
     /// `{port}` a port that nothing else has there. The simulator runs what `kind` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -708,4 +712,6 @@ pub enum ApplicationKind {
     ConstantRate,
     /// Requests one after the other.
     RequestResponse,
+    /// A call, or one direction of it.
+    Voice,
 }

@@ -18,6 +18,9 @@ const TABLES: [&str; 12] = [
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 
+/// Tables of applications of their kinds.
+const OF_APPLICATIONS: [&str; 1] = ["voice"];
+
 /// Where a link or a cell has a loss model: its own, or that of a direction.
 const WAYS: [&str; 4] = ["", "up", "bearer.down", "bearer.up"];
 
@@ -61,6 +64,19 @@ pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
                     let wrong = loss.map(Value::to_string).unwrap_or_default();
                     return Err((path.join("."), format!("`{wrong}`: {LOSS}")));
                 }
+            }
+        }
+        for (at, entry) in entries.iter().enumerate() {
+            let is_other = |table: &&&str| entry.get(**table).is_some_and(|value| !value.is_table());
+            if let Some(table) = OF_APPLICATIONS
+                .iter()
+                .find(is_other)
+                .filter(|_| key == "application")
+            {
+                return Err((
+                    format!("application[{at}].{table}"),
+                    format!("expected a table: [application.{table}]"),
+                ));
             }
         }
         if let Some(at) = entries.iter().position(|e| !e.is_table()) {

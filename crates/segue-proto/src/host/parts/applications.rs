@@ -4,6 +4,7 @@
 use crate::app::{self, Application, Transport};
 use crate::earliest::Earliest;
 use crate::location::{LookupId, Name};
+use crate::random::Stream;
 use crate::sctp::AssociationId;
 use crate::tcp::ConnectionId;
 use crate::time::Instant;
@@ -67,8 +68,10 @@ impl Running {
 }
 
 /// All of them: the configured ones first, in their order, then those of further connections of the listening ones.
-#[derive(Default)]
 pub(in crate::host) struct Applications {
+    /// The host's seed and name, from which each has a stream of its own.
+    seed: u64,
+    host: String,
     all: Vec<Running>,
     by_connection: BTreeMap<Connected, usize>,
     /// Numbers of most of them, by the low bits of their connections' names: those come one after the other.
@@ -82,6 +85,20 @@ pub(in crate::host) struct Applications {
 }
 
 impl Applications {
+    /// None yet, on the host of that name.
+    pub fn new(seed: u64, host: &str) -> Self {
+        Self {
+            seed,
+            host: host.to_owned(),
+            all: Vec::new(),
+            by_connection: BTreeMap::new(),
+            hints: Vec::new(),
+            due: Earliest::default(),
+            to_connect: BTreeSet::new(),
+            to_serve_again: BTreeSet::new(),
+        }
+    }
+
     /// One more. Gives its number.
     pub fn push(
         &mut self,
@@ -91,8 +108,9 @@ impl Applications {
         accepted: bool,
     ) -> usize {
         let number = self.all.len();
+        let random = || Stream::new(self.seed, &format!("host {} application {number}", self.host));
         self.all.push(Running {
-            application: Application::new(kind),
+            application: Application::new(kind, random),
             transport,
             connection: Connecting::Over,
             accepted,
@@ -253,7 +271,7 @@ mod tests {
 
     #[test]
     fn an_application_is_found_by_its_connection_while_it_has_it() {
-        let mut all = Applications::default();
+        let mut all = Applications::new(1, "host");
         let listens = all.push(&app::Kind::Sink, Transport::Tcp, Connecting::Listening, false);
         let with = |id| Connecting::With(Connected::Tcp(ConnectionId(id)));
         let further = all.push(&app::Kind::Sink, Transport::Tcp, with(7), true);
@@ -277,7 +295,7 @@ mod tests {
 
     #[test]
     fn of_many_each_is_found_by_its_connection_alone() {
-        let mut all = Applications::default();
+        let mut all = Applications::new(1, "h");
         let name = |n: usize| match n % 2 {
             0 => Connected::Sctp(AssociationId(n as u64 * 5)),
             _ => Connected::Tcp(ConnectionId(n as u64 * 64)),
@@ -296,7 +314,7 @@ mod tests {
 
     #[test]
     fn those_that_connect_later_are_listed_until_they_do() {
-        let mut all = Applications::default();
+        let mut all = Applications::new(1, "host");
         let at = |s| Connecting::At {
             start: Instant::from_nanos(s),
             peer: Vec::new(),

@@ -1,0 +1,134 @@
+//! Traffic of people, kind by kind: `[application.voice]`, and what it must be.
+
+use super::model::{ApplicationEntry, ApplicationKind};
+use super::validate::{Problem, problem};
+use segue_proto::Duration;
+use segue_proto::app::{Codec, Transport, VoiceConfig};
+use serde::{Deserialize, Serialize};
+
+/// `[application.voice]`: a call, or one direction of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VoiceSection {
+    /// Codec.
+    pub codec: Codec,
+    /// Whether both ends talk, over one connection, and each hears the other; otherwise `from` talks and `to` hears. What
+    /// they say is independent of each other.
+    pub two_way: bool,
+    /// Whether there are frames of speech only while the person talks: not with G.711 alone, unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence_suppression: Option<bool>,
+    /// Mean of the exponentially distributed talk spurts.
+    pub talk_spurt: Duration,
+    /// Mean of the exponentially distributed pauses between them.
+    pub pause: Duration,
+    /// Depth of the receiver's playout buffer.
+    pub playout_delay: Duration,
+    /// Whether the receiver makes up for losses of G.711 (its appendix I); other codecs always do.
+    pub concealment: bool,
+    /// Over SCTP: when a frame is given up (RFC 3758); never without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Duration>,
+    /// Equipment impairment factor without losses, in place of the published one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ie: Option<f64>,
+    /// Packet-loss robustness factor, in place of the published one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bpl: Option<f64>,
+}
+
+impl Default for VoiceSection {
+    /// Talk spurts and pauses of ITU-T P.59 table 1.
+    fn default() -> Self {
+        Self {
+            codec: Codec::G711,
+            two_way: false,
+            silence_suppression: None,
+            talk_spurt: Duration::from_millis(1004),
+            pause: Duration::from_millis(1587),
+            playout_delay: Duration::from_millis(60),
+            concealment: true,
+            lifetime: None,
+            ie: None,
+            bpl: None,
+        }
+    }
+}
+
+impl VoiceSection {
+    /// What the machine needs of it.
+    #[must_use]
+    pub fn config(&self) -> VoiceConfig {
+        let pauses = self.silence_suppression.unwrap_or(self.codec != Codec::G711);
+        VoiceConfig {
+            codec: self.codec,
+            pauses: pauses.then_some((self.talk_spurt, self.pause)),
+            lifetime: self.lifetime,
+        }
+    }
+}
+
+/// What an application of one of these kinds must be.
+pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let name = super::applications::name_of(a.kind);
+    let tables = [("voice", a.voice.is_some(), ApplicationKind::Voice)];
+    for (table, is_there, kind) in tables {
+        if is_there && kind != a.kind {
+            return problem(
+                key(table),
+                format!("has no effect with kind = \"{name}\": expected it to be left out"),
+            );
+        }
+    }
+    match a.kind {
+        ApplicationKind::Voice => voice(a, key),
+        _ => Ok(()),
+    }
+}
+
+fn voice(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    if a.transport == Transport::Tcp {
+        return problem(
+            key("transport"),
+            "expected \"udp\" or \"sctp\" with kind = \"voice\", whose frames are messages",
+        );
+    }
+    let own = |k: &str| key(&format!("voice.{k}"));
+    let v = a.voice.clone().unwrap_or_default();
+    for (k, time) in [("talk_spurt", v.talk_spurt), ("pause", v.pause)] {
+        if time < Duration::from_millis(20) || time > Duration::from_secs(3600) {
+            return problem(own(k), "expected a mean of 20 ms, one frame, to 1 h");
+        }
+    }
+    if v.playout_delay > Duration::from_secs(10) {
+        return problem(own("playout_delay"), "expected at most 10 s");
+    }
+    if v.lifetime.is_some() && a.transport != Transport::Sctp {
+        return problem(
+            own("lifetime"),
+            "expected it to be left out with transport = \"udp\", which sends nothing again",
+        );
+    }
+    if v.lifetime.is_some_and(|lifetime| lifetime.is_zero()) {
+        return problem(own("lifetime"), "expected more than 0 s");
+    }
+    if !v.concealment && v.codec != Codec::G711 {
+        return problem(
+            own("concealment"),
+            "expected it to be left out: only codec = \"g711\" can be without",
+        );
+    }
+    if v.ie.is_some_and(|ie| !(0.0..95.0).contains(&ie)) {
+        return problem(own("ie"), "expected 0 to 95, as ITU-T G.113 has it");
+    }
+    if v.bpl.is_some_and(|bpl| !(0.1..1000.0).contains(&bpl)) {
+        return problem(own("bpl"), "expected 0.1 to 1000, as ITU-T G.113 has it");
+    }
+    if v.ie.is_some() != v.bpl.is_some() && v.codec == Codec::Evs {
+        return problem(
+            own(if v.ie.is_some() { "bpl" } else { "ie" }),
+            "expected both `ie` and `bpl`, or neither: codec = \"evs\" has no published ones",
+        );
+    }
+    Ok(())
+}
