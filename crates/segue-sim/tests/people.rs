@@ -241,3 +241,68 @@ fn applications_of_machines_have_nothing_to_say_of_people() {
             .is_empty()
     );
 }
+
+#[test]
+fn a_source_that_is_on_and_off_has_its_mean_rate_over_every_transport() {
+    for (transport, distribution) in [
+        ("udp", "distribution = \"exponential\""),
+        ("tcp", "distribution = \"exponential\""),
+        ("sctp", "distribution = \"pareto\"\nshape = 1.9"),
+    ] {
+        let text = call(
+            "",
+            &format!("transport = \"{transport}\"\nrate = \"400 kbit/s\"\nmessage = \"500 B\""),
+            "",
+        );
+        let table = format!("[application.on_off]\non = \"500 ms\"\noff = \"1500 ms\"\n{distribution}");
+        let text = text
+            .replace("kind = \"voice\"", "kind = \"on-off\"")
+            .replace("[application.voice]", &table);
+        let m = metrics(&text, &[("duration", "10000 s")], 1);
+        let rate = m.flows[0].transferred_bytes as f64 * 8.0 / 9_999.0;
+        assert!((rate / 100_000.0 - 1.0).abs() < 0.08, "{transport}: {rate}");
+        assert_eq!(m.corrupt_messages, 0, "{transport}");
+        assert!(m.applications.is_empty());
+    }
+}
+
+#[test]
+fn what_a_source_that_is_on_and_off_cannot_be_is_said_in_a_line() {
+    let rate = "transport = \"udp\"\nrate = \"1 Mbit/s\"";
+    for (application, table, key, expected) in [
+        (
+            "transport = \"udp\"",
+            "",
+            "application[0].rate",
+            "kind = \"on-off\"",
+        ),
+        (
+            "rate = \"1 Mbit/s\"\nsize = \"1 MB\"",
+            "",
+            "application[0].size",
+            "kind = \"on-off\"",
+        ),
+        (
+            "transport = \"udp\"\nrate = \"1 Mbit/s\"\nmessage = \"1 B\"",
+            "",
+            "application[0].message",
+            "datagram",
+        ),
+        (rate, "on = \"0 s\"", "application[0].on_off.on", "1 ms to 1 h"),
+        (rate, "shape = 1.5", "application[0].on_off.shape", "left out"),
+        (
+            rate,
+            "distribution = \"pareto\"\nshape = 1.0",
+            "application[0].on_off.shape",
+            "1.05 to 100",
+        ),
+        (rate, "distribution = \"normal\"", "on_off", "exponential"),
+    ] {
+        let text = call("", application, "")
+            .replace("kind = \"voice\"", "kind = \"on-off\"")
+            .replace("[application.voice]", &format!("[application.on_off]\n{table}"));
+        let line = refused(&text);
+        assert!(line.contains(key) && line.contains(expected), "{line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}

@@ -3,9 +3,7 @@
 use super::account::{Account, Outgoing, Position};
 use super::config::Kind;
 use super::connection::Connection;
-use super::constant_rate::ConstantRate;
-use super::request::{Client, Server};
-use super::voice::{Hearing, Speaker, Telephone};
+use super::machine::Machine;
 use super::{AppEvent, Record, Stats};
 use crate::random::Stream;
 use crate::time::Instant;
@@ -29,23 +27,12 @@ pub struct Application {
     events: VecDeque<AppEvent>,
 }
 
-/// What is of one kind alone. A bulk transfer is what is outgoing, and a sink what every application does with what comes.
-#[derive(Debug)]
-enum Machine {
-    Bulk,
-    Sink,
-    ConstantRate(ConstantRate),
-    Client(Client),
-    Server(Server),
-    Telephone(Box<Telephone>),
-}
-
 impl Application {
     /// An application that is not connected yet. One whose kind leaves something to chance draws from `random`, a stream of
     /// its own.
     #[must_use]
     pub fn new(kind: &Kind, random: impl FnOnce() -> Stream) -> Self {
-        let (machine, outgoing) = Self::beginning(kind, random);
+        let (machine, outgoing) = Machine::new(kind, random);
         Self {
             kind: kind.clone(),
             machine,
@@ -55,39 +42,6 @@ impl Application {
             finished: false,
             events: VecDeque::new(),
         }
-    }
-
-    fn beginning(kind: &Kind, random: impl FnOnce() -> Stream) -> (Machine, Outgoing) {
-        let mut outgoing = Outgoing::default();
-        let machine = match *kind {
-            Kind::Bulk { total, message } => {
-                outgoing = Outgoing {
-                    left: total.map(|b| b.bytes()),
-                    message: message.map(|b| b.bytes()),
-                };
-                Machine::Bulk
-            }
-            Kind::Sink => Machine::Sink,
-            Kind::ConstantRate { rate, message, total } => {
-                Machine::ConstantRate(ConstantRate::new(rate, message, total))
-            }
-            Kind::RequestClient {
-                request,
-                response,
-                think,
-                count,
-            } => Machine::Client(Client::new(request, response, think, count)),
-            Kind::RequestServer { request, response } => Machine::Server(Server::new(request, response)),
-            Kind::Voice(config) => Machine::Telephone(Box::new(Telephone {
-                speaker: Some(Speaker::new(config, random())),
-                hearing: Hearing::default(),
-            })),
-            Kind::VoiceReceiver => Machine::Telephone(Box::new(Telephone {
-                speaker: None,
-                hearing: Hearing::default(),
-            })),
-        };
-        (machine, outgoing)
     }
 
     /// Whether it sends nothing, and waits for what its peer sends.
@@ -105,13 +59,7 @@ impl Application {
     /// What its kind alone keeps an account of.
     #[must_use]
     pub fn record(&self) -> Option<Record<'_>> {
-        match &self.machine {
-            Machine::Telephone(telephone) => Some(Record::Calls {
-                made: telephone.speaker.as_ref().map_or(&[], Speaker::calls),
-                heard: telephone.hearing.calls(),
-            }),
-            _ => None,
-        }
+        self.machine.record()
     }
 
     /// The peer restarted: that connection is over, and the one that takes its place begins with nothing sent or
@@ -124,12 +72,11 @@ impl Application {
 
     /// The next connection is another one; what was counted stays.
     pub fn begin_anew(&mut self) {
-        if let Machine::Telephone(_) = self.machine {
-            // they keep an account of all their connections
+        if self.machine.goes_on() {
             self.outgoing = Outgoing::default();
         } else {
             let unused = || Stream::new(0, "of a kind that leaves nothing to chance");
-            (self.machine, self.outgoing) = Self::beginning(&self.kind, unused);
+            (self.machine, self.outgoing) = Machine::new(&self.kind, unused);
         }
         self.account.position = Position::default();
         self.finished = false;
@@ -189,7 +136,7 @@ impl Application {
     /// Does what is due.
     #[inline]
     pub fn on_timeout(&mut self, now: Instant, connection: &mut impl Connection) {
-        if let Machine::ConstantRate(_) | Machine::Client(_) | Machine::Telephone(_) = self.machine {
+        if self.machine.has_timers() {
             self.do_what_is_due(now, connection);
         }
     }
@@ -198,6 +145,7 @@ impl Application {
     fn do_what_is_due(&mut self, now: Instant, connection: &mut impl Connection) {
         match &mut self.machine {
             Machine::ConstantRate(sender) => sender.on_timeout(now, connection, &mut self.account),
+            Machine::OnOff(source) => source.on_timeout(now, connection, &mut self.account),
             Machine::Telephone(telephone) => {
                 if let Some(speaker) = &mut telephone.speaker {
                     speaker.on_timeout(now, connection, &mut self.account);
@@ -317,35 +265,6 @@ impl Application {
                 bytes: self.account.position.sent,
             });
             connection.close(now);
-        }
-    }
-}
-
-impl Machine {
-    fn on_connected(&mut self, now: Instant) {
-        match self {
-            Self::ConstantRate(sender) => sender.on_connected(now),
-            Self::Client(client) => client.on_connected(now),
-            Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(|s| s.on_connected(now)),
-            Self::Bulk | Self::Sink | Self::Server(_) => {}
-        }
-    }
-
-    fn on_closed(&mut self) {
-        match self {
-            Self::ConstantRate(sender) => sender.on_closed(),
-            Self::Client(client) => client.on_closed(),
-            Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(Speaker::on_closed),
-            Self::Bulk | Self::Sink | Self::Server(_) => {}
-        }
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        match self {
-            Self::ConstantRate(sender) => sender.poll_timeout(),
-            Self::Client(client) => client.poll_timeout(),
-            Self::Telephone(telephone) => telephone.speaker.as_ref()?.poll_timeout(),
-            Self::Bulk | Self::Sink | Self::Server(_) => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What an application does, and with whom.
 
+use super::on_off::OnOffConfig;
 use super::voice::VoiceConfig;
 use crate::location::Name;
 use crate::time::Duration;
@@ -80,6 +81,8 @@ pub enum Kind {
         /// Bytes per response.
         response: Bytes,
     },
+    /// Sends messages of one size at a constant rate while it is on.
+    OnOff(OnOffConfig),
     /// Talks, and hears who talks too.
     Voice(VoiceConfig),
     /// Hears calls, and says nothing.
@@ -131,6 +134,9 @@ impl Config {
                 pauses: Some((talk, pause)),
                 ..
             }) if talk.is_zero() || pause.is_zero() => Err("pauses: expected more than zero".to_owned()),
+            Kind::OnOff(config) if config.rate.bits_per_second() == 0 => zero("rate"),
+            Kind::OnOff(config) if config.message.bytes() == 0 => zero("message"),
+            Kind::OnOff(config) if config.on.mean().is_zero() => zero("on"),
             Kind::Bulk {
                 message: Some(message),
                 ..
@@ -154,16 +160,22 @@ impl Config {
     fn check_datagrams(&self) -> Result<(), String> {
         match &self.kind {
             Kind::Sink | Kind::Voice(_) | Kind::VoiceReceiver => Ok(()),
-            Kind::ConstantRate { rate, .. } if rate.bits_per_second() == 0 => {
+            Kind::ConstantRate { rate, .. } | Kind::OnOff(OnOffConfig { rate, .. })
+                if rate.bits_per_second() == 0 =>
+            {
                 Err("rate: expected more than zero".to_owned())
             }
-            Kind::ConstantRate { message, .. } if DATAGRAM.contains(&message.bytes()) => Ok(()),
-            Kind::ConstantRate { .. } => Err(format!(
+            Kind::ConstantRate { message, .. } | Kind::OnOff(OnOffConfig { message, .. })
+                if DATAGRAM.contains(&message.bytes()) =>
+            {
+                Ok(())
+            }
+            Kind::ConstantRate { .. } | Kind::OnOff(_) => Err(format!(
                 "message: expected {} B to {} B over UDP, one datagram",
                 DATAGRAM.start(),
                 DATAGRAM.end()
             )),
-            _ => Err("kind: expected \"constant-rate\" or \"voice\" over UDP".to_owned()),
+            _ => Err("kind: expected \"constant-rate\", \"on-off\" or \"voice\" over UDP".to_owned()),
         }
     }
 }

@@ -5,7 +5,8 @@ use crate::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// How long a state lasts.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Holding {
     /// Exponentially distributed.
     Exponential {

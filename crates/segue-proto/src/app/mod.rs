@@ -10,6 +10,8 @@ mod config;
 mod connection;
 mod constant_rate;
 mod distribution;
+mod machine;
+mod on_off;
 mod request;
 mod voice;
 
@@ -17,6 +19,7 @@ pub use application::Application;
 pub use config::{Config, DATAGRAM, Kind, Role, Transport};
 pub use connection::{Connection, SendRefused};
 pub use distribution::{Holding, HoldingKind};
+pub use on_off::OnOffConfig;
 pub use voice::{Codec, FRAME_INTERVAL, Frame, HeardCall, VoiceCall, VoiceConfig};
 
 use crate::time::{Duration, Instant};

@@ -314,7 +314,9 @@ pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
             message: request,
             total: a.size,
         },
-        (ApplicationKind::Bulk | ApplicationKind::ConstantRate, false) => app::Kind::Sink,
+        (ApplicationKind::Bulk | ApplicationKind::ConstantRate | ApplicationKind::OnOff, false) => {
+            app::Kind::Sink
+        }
         (ApplicationKind::RequestResponse, true) => app::Kind::RequestClient {
             request,
             response,
@@ -322,6 +324,12 @@ pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
             count: None,
         },
         (ApplicationKind::RequestResponse, false) => app::Kind::RequestServer { request, response },
+        (ApplicationKind::OnOff, true) => {
+            let rate = a
+                .rate
+                .expect("the rate of a source that is on and off was checked");
+            app::Kind::OnOff(a.on_off.unwrap_or_default().config(rate, request))
+        }
         (ApplicationKind::Voice, _) => {
             let section = a.voice.clone().unwrap_or_default();
             if sends || section.two_way {

@@ -41,7 +41,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
                 name_of(a.kind)
             ),
         })?;
-        if a.kind == ApplicationKind::ConstantRate {
+        if let ApplicationKind::ConstantRate | ApplicationKind::OnOff = a.kind {
             constant_rate(a, &key)?;
         }
         if a.transport == app::Transport::Udp {
@@ -118,6 +118,7 @@ fn used(a: &ApplicationEntry) -> Result<(), &'static str> {
         ApplicationKind::Bulk => &["size", "message"],
         ApplicationKind::ConstantRate => &["rate", "size", "message"],
         ApplicationKind::RequestResponse => &["message", "response"],
+        ApplicationKind::OnOff => &["rate", "message"],
         ApplicationKind::Voice => &[],
     };
     let there = [
@@ -137,6 +138,7 @@ pub(super) fn name_of(kind: ApplicationKind) -> &'static str {
         ApplicationKind::Bulk => "bulk",
         ApplicationKind::ConstantRate => "constant-rate",
         ApplicationKind::RequestResponse => "request-response",
+        ApplicationKind::OnOff => "on-off",
         ApplicationKind::Voice => "voice",
     }
 }
@@ -145,7 +147,7 @@ fn constant_rate(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<
     let Some(rate) = a.rate.map(|r| r.bits_per_second()).filter(|r| *r > 0) else {
         return problem(
             key("rate"),
-            "expected a rate above 0 bit/s for kind = \"constant-rate\"",
+            format!("expected a rate above 0 bit/s for kind = \"{}\"", name_of(a.kind)),
         );
     };
     let message = a.message.unwrap_or(crate::build::DEFAULT_MESSAGE).bytes();
@@ -163,10 +165,10 @@ fn over_udp(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), P
     if a.kind == ApplicationKind::Voice {
         return Ok(());
     }
-    if a.kind != ApplicationKind::ConstantRate {
+    if !matches!(a.kind, ApplicationKind::ConstantRate | ApplicationKind::OnOff) {
         return problem(
             key("kind"),
-            "expected \"constant-rate\" or \"voice\" with transport = \"udp\", which sends nothing again and has no window",
+            "expected \"constant-rate\", \"on-off\" or \"voice\" with transport = \"udp\", which sends nothing again and has no window",
         );
     }
     let message = a.message.unwrap_or(crate::build::DEFAULT_MESSAGE).bytes();

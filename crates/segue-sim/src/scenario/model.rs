@@ -7,7 +7,7 @@ use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
-use super::traffic::VoiceSection;
+use super::traffic::{OnOffSection, VoiceSection};
 use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
@@ -659,10 +659,10 @@ pub struct ApplicationEntry {
     /// Amount of data; without it a bulk transfer goes on to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Rate of a constant-rate sender.
+    /// Rate of a constant-rate sender, and of one that is on and off while it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
-    /// Message of a constant-rate sender; request of a request-response client.
+    /// Message of such a sender; request of a request-response client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Bytes>,
     /// Whether `from` opens the association, and looks up where `to`, the mobile host, is when it does.
@@ -671,6 +671,9 @@ pub struct ApplicationEntry {
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Bytes>,
+    /// On and off times, with kind `on-off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_off: Option<OnOffSection>,
     /// How people talk, with kind `voice`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSection>,
@@ -712,6 +715,8 @@ pub enum ApplicationKind {
     ConstantRate,
     /// Requests one after the other.
     RequestResponse,
+    /// Messages at a constant rate, while it is on.
+    OnOff,
     /// A call, or one direction of it.
     Voice,
 }

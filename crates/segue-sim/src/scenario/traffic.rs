@@ -3,8 +3,56 @@
 use super::model::{ApplicationEntry, ApplicationKind};
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
-use segue_proto::app::{Codec, Transport, VoiceConfig};
+use segue_proto::app::{Codec, Holding, HoldingKind, OnOffConfig, Transport, VoiceConfig};
+use segue_proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
+
+/// `[application.on_off]`: how long a source is on, and how long it is off.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OnOffSection {
+    /// Mean of the times that it is on.
+    pub on: Duration,
+    /// Mean of the times that it is off.
+    pub off: Duration,
+    /// Distribution of both.
+    pub distribution: HoldingKind,
+    /// Shape of a Pareto distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+}
+
+impl Default for OnOffSection {
+    /// One second on and one off.
+    fn default() -> Self {
+        Self {
+            on: Duration::from_secs(1),
+            off: Duration::from_secs(1),
+            distribution: HoldingKind::Exponential,
+            shape: None,
+        }
+    }
+}
+
+impl OnOffSection {
+    /// What the machine needs of it, and beside it.
+    #[must_use]
+    pub fn config(self, rate: BitRate, message: Bytes) -> OnOffConfig {
+        let holding = |mean| match self.distribution {
+            HoldingKind::Exponential => Holding::Exponential { mean },
+            HoldingKind::Pareto => Holding::Pareto {
+                mean,
+                shape: self.shape.unwrap_or(DEFAULT_SHAPE),
+            },
+        };
+        OnOffConfig {
+            rate,
+            message,
+            on: holding(self.on),
+            off: holding(self.off),
+        }
+    }
+}
 
 /// `[application.voice]`: a call, or one direction of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -71,7 +119,10 @@ impl VoiceSection {
 /// What an application of one of these kinds must be.
 pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let name = super::applications::name_of(a.kind);
-    let tables = [("voice", a.voice.is_some(), ApplicationKind::Voice)];
+    let tables = [
+        ("on_off", a.on_off.is_some(), ApplicationKind::OnOff),
+        ("voice", a.voice.is_some(), ApplicationKind::Voice),
+    ];
     for (table, is_there, kind) in tables {
         if is_there && kind != a.kind {
             return problem(
@@ -81,7 +132,28 @@ pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Resu
         }
     }
     match a.kind {
+        ApplicationKind::OnOff => on_off(a, key),
         ApplicationKind::Voice => voice(a, key),
+        _ => Ok(()),
+    }
+}
+
+fn on_off(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let own = |k: &str| key(&format!("on_off.{k}"));
+    let o = a.on_off.unwrap_or_default();
+    for (k, time) in [("on", o.on), ("off", o.off)] {
+        if time < Duration::from_millis(1) || time > Duration::from_secs(3600) {
+            return problem(own(k), "expected a mean of 1 ms to 1 h");
+        }
+    }
+    match (o.distribution, o.shape) {
+        (HoldingKind::Exponential, Some(_)) => problem(
+            own("shape"),
+            "expected it to be left out with distribution = \"exponential\"",
+        ),
+        (HoldingKind::Pareto, Some(shape)) if !(1.05..=100.0).contains(&shape) => {
+            problem(own("shape"), "expected 1.05 to 100, such as 1.5")
+        }
         _ => Ok(()),
     }
 }
@@ -132,3 +204,6 @@ fn voice(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Prob
     }
     Ok(())
 }
+
+/// Shape of a Pareto distribution, where the scenario gives none: that of ns-2's sources.
+const DEFAULT_SHAPE: f64 = 1.5;
