@@ -49,14 +49,14 @@ pub struct Spread {
 }
 
 /// A value, of whom, and whether it is a lower bound.
-struct Sample {
-    value: f64,
-    censored: bool,
-    of: Worst,
+pub(crate) struct Sample {
+    pub value: f64,
+    pub censored: bool,
+    pub of: Worst,
 }
 
 impl Spread {
-    fn of(samples: impl IntoIterator<Item = Sample>) -> Option<Self> {
+    pub(crate) fn of(samples: impl IntoIterator<Item = Sample>) -> Option<Self> {
         let mut samples: Vec<Sample> = samples.into_iter().collect();
         // of equals the first is the worst
         samples.sort_by(|a, b| a.value.total_cmp(&b.value).then(b.of.time.total_cmp(&a.of.time)));

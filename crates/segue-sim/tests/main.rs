@@ -12,6 +12,7 @@ mod loads;
 mod location;
 mod multipath;
 mod networks;
+mod objects;
 mod path_mtu;
 mod people;
 mod readdressing;

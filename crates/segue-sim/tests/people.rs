@@ -33,9 +33,9 @@ start = "1 s"
 }
 
 fn voice(m: &Metrics) -> Vec<&VoiceMetrics> {
-    let all = m.applications.iter().map(|a| {
-        let Experience::Voice(voice) = &a.experience;
-        voice
+    let all = m.applications.iter().filter_map(|a| match &a.experience {
+        Experience::Voice(voice) => Some(voice),
+        _ => None,
     });
     all.collect()
 }

@@ -96,6 +96,9 @@ impl Application {
         if let Machine::Telephone(_) = self.machine {
             cold_path();
             while connection.recv(|parts, last| self.hear(now, parts, last)) {}
+        } else if let Machine::ObjectServer(_) = self.machine {
+            cold_path();
+            while connection.recv(|parts, last| self.serve(now, parts, last)) {}
         } else {
             while connection.recv(|parts, last| self.take(now, parts, last, C::IN_ORDER)) {}
         }
@@ -106,6 +109,9 @@ impl Application {
     /// There is room in the send buffer again.
     pub fn on_writable(&mut self, now: Instant, connection: &mut impl Connection) {
         self.flush(now, connection);
+        if let Machine::Web(web) = &mut self.machine {
+            web.flush(now, connection, &mut self.account);
+        }
     }
 
     /// Everything sent so far has arrived.
@@ -146,6 +152,10 @@ impl Application {
         match &mut self.machine {
             Machine::ConstantRate(sender) => sender.on_timeout(now, connection, &mut self.account),
             Machine::OnOff(source) => source.on_timeout(now, connection, &mut self.account),
+            Machine::Web(web) => {
+                web.on_timeout(now);
+                web.flush(now, connection, &mut self.account);
+            }
             Machine::Telephone(telephone) => {
                 if let Some(speaker) = &mut telephone.speaker {
                     speaker.on_timeout(now, connection, &mut self.account);
@@ -202,7 +212,7 @@ impl Application {
             stats.messages_received += 1;
             stats.messages_corrupt += u64::from(core::mem::take(&mut position.corrupt));
         }
-        if let Machine::Client(_) | Machine::Server(_) = self.machine {
+        if let Machine::Client(_) | Machine::Server(_) | Machine::Web(_) = self.machine {
             self.count_messages(now);
         }
     }
@@ -231,6 +241,25 @@ impl Application {
         }
     }
 
+    /// A message of a client is received that asks for objects, or a piece of one.
+    fn serve(&mut self, now: Instant, parts: &[Data], last: bool) {
+        if self.account.position.received == 0 {
+            self.note_first_byte(now);
+        }
+        let Account { position, stats } = &mut self.account;
+        stats.last_received = Some(now);
+        stats.messages_received += u64::from(last);
+        for part in parts {
+            position.received += part.len() as u64;
+            stats.bytes_received += part.len() as u64;
+        }
+        if let Machine::ObjectServer(server) = &mut self.machine {
+            for part in parts {
+                server.on_received(part, &mut self.account, &mut self.outgoing);
+            }
+        }
+    }
+
     #[inline(never)]
     fn note_first_byte(&mut self, now: Instant) {
         let stats = &mut self.account.stats;
@@ -244,6 +273,11 @@ impl Application {
         match &mut self.machine {
             Machine::Client(client) => {
                 let latency = client.on_received(now, &mut self.account);
+                self.events
+                    .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
+            }
+            Machine::Web(web) => {
+                let latency = web.on_received(now, &mut self.account);
                 self.events
                     .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
             }

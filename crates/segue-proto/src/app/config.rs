@@ -1,7 +1,9 @@
 //! What an application does, and with whom.
 
+use super::object::REQUEST;
 use super::on_off::OnOffConfig;
 use super::voice::VoiceConfig;
+use super::web::WebConfig;
 use crate::location::Name;
 use crate::time::Duration;
 use crate::udp;
@@ -87,6 +89,10 @@ pub enum Kind {
     Voice(VoiceConfig),
     /// Hears calls, and says nothing.
     VoiceReceiver,
+    /// Sends who asks as many bytes as it asks for.
+    ObjectServer,
+    /// Reads web pages, of an object server.
+    Web(WebConfig),
 }
 
 /// What carries an application's data.
@@ -134,6 +140,11 @@ impl Config {
                 pauses: Some((talk, pause)),
                 ..
             }) if talk.is_zero() || pause.is_zero() => Err("pauses: expected more than zero".to_owned()),
+            Kind::Web(config) if !REQUEST.contains(&config.request_bytes) => Err(format!(
+                "request: expected {} B to {} B",
+                REQUEST.start(),
+                REQUEST.end()
+            )),
             Kind::OnOff(config) if config.rate.bits_per_second() == 0 => zero("rate"),
             Kind::OnOff(config) if config.message.bytes() == 0 => zero("message"),
             Kind::OnOff(config) if config.on.mean().is_zero() => zero("on"),

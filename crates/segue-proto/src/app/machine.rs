@@ -4,9 +4,11 @@ use super::Record;
 use super::account::Outgoing;
 use super::config::Kind;
 use super::constant_rate::ConstantRate;
+use super::object::ObjectServer;
 use super::on_off::OnOff;
 use super::request::{Client, Server};
 use super::voice::{Hearing, Speaker, Telephone};
+use super::web::Web;
 use crate::random::Stream;
 use crate::time::Instant;
 
@@ -20,6 +22,8 @@ pub(super) enum Machine {
     Server(Server),
     OnOff(Box<OnOff>),
     Telephone(Box<Telephone>),
+    ObjectServer(ObjectServer),
+    Web(Box<Web>),
 }
 
 impl Machine {
@@ -54,6 +58,8 @@ impl Machine {
                 speaker: None,
                 hearing: Hearing::default(),
             })),
+            Kind::ObjectServer => Self::ObjectServer(ObjectServer::default()),
+            Kind::Web(config) => Self::Web(Box::new(Web::new(*config, random()))),
         };
         (machine, outgoing)
     }
@@ -61,13 +67,16 @@ impl Machine {
     /// Whether it goes on over the next connection with what it has from the one before: its stream, and an account of all of
     /// them.
     pub const fn goes_on(&self) -> bool {
-        matches!(self, Self::OnOff(_) | Self::Telephone(_))
+        matches!(self, Self::OnOff(_) | Self::Telephone(_) | Self::Web(_))
     }
 
     /// Whether something of it may be due.
     #[inline]
     pub const fn has_timers(&self) -> bool {
-        !matches!(self, Self::Bulk | Self::Sink | Self::Server(_))
+        !matches!(
+            self,
+            Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_)
+        )
     }
 
     /// What its kind alone keeps an account of.
@@ -77,6 +86,7 @@ impl Machine {
                 made: telephone.speaker.as_ref().map_or(&[], Speaker::calls),
                 heard: telephone.hearing.calls(),
             }),
+            Self::Web(web) => Some(Record::Pages(web.pages())),
             _ => None,
         }
     }
@@ -87,7 +97,8 @@ impl Machine {
             Self::Client(client) => client.on_connected(now),
             Self::OnOff(source) => source.on_connected(now),
             Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(|s| s.on_connected(now)),
-            Self::Bulk | Self::Sink | Self::Server(_) => {}
+            Self::Web(web) => web.on_connected(now),
+            Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => {}
         }
     }
 
@@ -97,7 +108,8 @@ impl Machine {
             Self::Client(client) => client.on_closed(),
             Self::OnOff(source) => source.on_closed(),
             Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(Speaker::on_closed),
-            Self::Bulk | Self::Sink | Self::Server(_) => {}
+            Self::Web(web) => web.on_closed(),
+            Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => {}
         }
     }
 
@@ -107,7 +119,8 @@ impl Machine {
             Self::Client(client) => client.poll_timeout(),
             Self::OnOff(source) => source.poll_timeout(),
             Self::Telephone(telephone) => telephone.speaker.as_ref()?.poll_timeout(),
-            Self::Bulk | Self::Sink | Self::Server(_) => None,
+            Self::Web(web) => web.poll_timeout(),
+            Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => None,
         }
     }
 }

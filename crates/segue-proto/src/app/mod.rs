@@ -11,16 +11,20 @@ mod connection;
 mod constant_rate;
 mod distribution;
 mod machine;
+mod object;
 mod on_off;
 mod request;
 mod voice;
+mod web;
 
 pub use application::Application;
 pub use config::{Config, DATAGRAM, Kind, Role, Transport};
 pub use connection::{Connection, SendRefused};
 pub use distribution::{Holding, HoldingKind};
+pub use object::REQUEST;
 pub use on_off::OnOffConfig;
 pub use voice::{Codec, FRAME_INTERVAL, Frame, HeardCall, VoiceCall, VoiceConfig};
+pub use web::{Page, WebConfig};
 
 use crate::time::{Duration, Instant};
 
@@ -36,9 +40,9 @@ pub enum AppEvent {
         /// Bytes sent.
         bytes: u64,
     },
-    /// A response was received in full.
+    /// A response was received in full, or a whole web page.
     ResponseReceived {
-        /// Time since its request.
+        /// Time since its request, or since that for the page.
         latency: Duration,
     },
     /// Its connection is gone.
@@ -55,6 +59,8 @@ pub enum Record<'a> {
         /// What it heard.
         heard: &'a [HeardCall],
     },
+    /// The web pages that somebody asked for.
+    Pages(&'a [Page]),
 }
 
 /// What an application has done so far.
@@ -72,9 +78,9 @@ pub struct Stats {
     pub messages_corrupt: u64,
     /// Messages that were due while the send buffer was full, and not sent (constant rate).
     pub messages_skipped: u64,
-    /// Responses received in full (request client).
+    /// Responses received in full (request client); objects received, or asked for (web).
     pub responses: u64,
-    /// Sum of their latencies.
+    /// Sum of their latencies; of the load times of pages (web).
     pub response_time: Duration,
     /// When the first user data came.
     pub first_received: Option<Instant>,

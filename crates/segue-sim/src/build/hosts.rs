@@ -330,6 +330,8 @@ pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
                 .expect("the rate of a source that is on and off was checked");
             app::Kind::OnOff(a.on_off.unwrap_or_default().config(rate, request))
         }
+        (ApplicationKind::Web, true) => app::Kind::Web(a.web.unwrap_or_default().config()),
+        (ApplicationKind::Web, false) => app::Kind::ObjectServer,
         (ApplicationKind::Voice, _) => {
             let section = a.voice.clone().unwrap_or_default();
             if sends || section.two_way {

@@ -3,6 +3,7 @@
 pub mod e_model;
 pub mod playout;
 pub mod voice;
+pub mod web;
 
 use crate::build;
 use crate::network::{Network, Node};
@@ -13,6 +14,7 @@ use segue_proto::app::{HeardCall, Record, VoiceCall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use voice::VoiceMetrics;
+use web::WebMetrics;
 
 /// What an application was to people.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -34,6 +36,8 @@ pub struct ApplicationMetrics {
 pub enum Experience {
     /// How one direction of a call sounded.
     Voice(VoiceMetrics),
+    /// How long web pages took.
+    Web(WebMetrics),
 }
 
 /// What those applications of a run were to people whose kind says. `carried` has the application of each flow.
@@ -44,15 +48,19 @@ pub(crate) fn of_applications(
     flows: &[FlowMetrics],
     handovers: &[HandoverRecord],
 ) -> Vec<ApplicationMetrics> {
-    let people = |a: &ApplicationEntry| a.kind == ApplicationKind::Voice;
+    let people = |a: &ApplicationEntry| matches!(a.kind, ApplicationKind::Voice | ApplicationKind::Web);
     if !s.application.iter().any(people) {
         return Vec::new();
     }
     let calls = Calls::of(network);
     let sender: BTreeMap<u64, &str> = flows.iter().map(|f| (f.id, f.from.as_str())).collect();
-    let mut moves: BTreeMap<(usize, &str), Vec<&HandoverRecord>> = BTreeMap::new();
+    // of each application, those of what `from` sends and those of what `to` does
+    let mut moves: BTreeMap<(usize, bool), Vec<&HandoverRecord>> = BTreeMap::new();
     for record in handovers {
-        let of = |flow: u64| Some((*carried.get(&flow)?, *sender.get(&flow)?));
+        let of = |flow: u64| {
+            let number = *carried.get(&flow)?;
+            Some((number, *sender.get(&flow)? == s.application[number].from))
+        };
         if let Some(direction) = record.flow.and_then(of) {
             moves.entry(direction).or_default().push(record);
         }
@@ -67,21 +75,34 @@ pub(crate) fn of_applications(
                 experience,
             });
         };
-        if a.kind == ApplicationKind::Voice {
-            let section = a.voice.clone().unwrap_or_default();
-            let there_and_back = [(&a.from, &a.to), (&a.to, &a.from)];
-            for (from, to) in &there_and_back[..if section.two_way { 2 } else { 1 }] {
-                let own = calls.of_application(s, network, number, (from, to));
-                let handovers = moves.get(&(number, from.as_str())).map_or(&[][..], |m| m);
-                add(
-                    from,
-                    to,
-                    Experience::Voice(voice::metrics(&section, &own, handovers, network.end)),
-                );
+        let of_data = |sender: &String| moves.get(&(number, *sender == a.from)).map_or(&[][..], |m| m);
+        match (a.kind, record_of(s, network, number)) {
+            (ApplicationKind::Voice, _) => {
+                let section = a.voice.clone().unwrap_or_default();
+                let there_and_back = [(&a.from, &a.to), (&a.to, &a.from)];
+                for (from, to) in &there_and_back[..if section.two_way { 2 } else { 1 }] {
+                    let own = calls.of_application(s, network, number, (from, to));
+                    let own = voice::metrics(&section, &own, of_data(from), network.end);
+                    add(from, to, Experience::Voice(own));
+                }
             }
+            (ApplicationKind::Web, Some(Record::Pages(pages))) => {
+                let own = web::metrics(&a.from, pages, of_data(&a.to), network.end);
+                add(&a.from, &a.to, Experience::Web(own));
+            }
+            _ => {}
         }
     }
     all
+}
+
+/// What the end of an application that opened it keeps an account of.
+fn record_of<'a>(s: &ScenarioFile, network: &'a Network, number: usize) -> Option<Record<'a>> {
+    let by = s.host.number(build::opener(s, &s.application[number]))?;
+    let Node::Host(opening) = network.nodes.get(by)? else {
+        return None;
+    };
+    opening.host.record_of(build::opening_part(s, number))
 }
 
 /// The calls of a run by the node and their sources.
@@ -122,11 +143,7 @@ impl<'a> Calls<'a> {
         let (Some(sends), Some(hears), Some(by)) = (node(from), node(to), node(opener)) else {
             return Vec::new();
         };
-        let Node::Host(opening) = &network.nodes[by] else {
-            return Vec::new();
-        };
-        let part = build::opening_part(s, number);
-        let Some(Record::Calls { made, heard }) = opening.host.record_of(part) else {
+        let Some(Record::Calls { made, heard }) = record_of(s, network, number) else {
             return Vec::new();
         };
         if by == sends {

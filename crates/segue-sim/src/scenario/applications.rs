@@ -49,6 +49,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
         programs(a, &key)?;
         reachable(s, a, &key)?;
+        super::traffic::asks(s, a, &key)?;
     }
     one_server_each(s)?;
     one_association_each(s)
@@ -119,7 +120,7 @@ fn used(a: &ApplicationEntry) -> Result<(), &'static str> {
         ApplicationKind::ConstantRate => &["rate", "size", "message"],
         ApplicationKind::RequestResponse => &["message", "response"],
         ApplicationKind::OnOff => &["rate", "message"],
-        ApplicationKind::Voice => &[],
+        ApplicationKind::Voice | ApplicationKind::Web => &[],
     };
     let there = [
         ("rate", a.rate.is_some()),
@@ -140,6 +141,7 @@ pub(super) fn name_of(kind: ApplicationKind) -> &'static str {
         ApplicationKind::RequestResponse => "request-response",
         ApplicationKind::OnOff => "on-off",
         ApplicationKind::Voice => "voice",
+        ApplicationKind::Web => "web",
     }
 }
 

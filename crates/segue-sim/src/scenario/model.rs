@@ -7,7 +7,7 @@ use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
-use super::traffic::{OnOffSection, VoiceSection};
+use super::traffic::{OnOffSection, VoiceSection, WebSection};
 use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
@@ -677,6 +677,9 @@ pub struct ApplicationEntry {
     /// How people talk, with kind `voice`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSection>,
+    /// How pages are read, with kind `web`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebSection>,
     /// The program that `segue lab run` starts in its place, on the host that connects: `{peer}` is the address of the other,
     /// `{port}` a port that nothing else has there. The simulator runs what `kind` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -719,4 +722,6 @@ pub enum ApplicationKind {
     OnOff,
     /// A call, or one direction of it.
     Voice,
+    /// Web pages.
+    Web,
 }

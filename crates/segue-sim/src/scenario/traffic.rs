@@ -1,9 +1,11 @@
 //! Traffic of people, kind by kind: `[application.voice]`, and what it must be.
 
-use super::model::{ApplicationEntry, ApplicationKind};
+use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
-use segue_proto::app::{Codec, Holding, HoldingKind, OnOffConfig, Transport, VoiceConfig};
+use segue_proto::app::{
+    Codec, Holding, HoldingKind, OnOffConfig, REQUEST, Transport, VoiceConfig, WebConfig,
+};
 use segue_proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
@@ -116,12 +118,48 @@ impl VoiceSection {
     }
 }
 
+/// `[application.web]`: somebody who reads web pages. Sizes and numbers of objects are the model's.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebSection {
+    /// Size of a request.
+    pub request: Bytes,
+    /// Mean time between a page that is there and the next.
+    pub reading_time: Duration,
+    /// Mean time between a main object that is there and the requests for those embedded in it.
+    pub parsing_time: Duration,
+}
+
+impl Default for WebSection {
+    /// Times of the HTTP traffic model of NGMN and 3GPP2, and its request of 350 bytes.
+    fn default() -> Self {
+        Self {
+            request: Bytes::new(350),
+            reading_time: Duration::from_secs(30),
+            parsing_time: Duration::from_millis(130),
+        }
+    }
+}
+
+impl WebSection {
+    /// What the machine needs of it.
+    #[must_use]
+    pub const fn config(&self) -> WebConfig {
+        WebConfig {
+            request_bytes: self.request.bytes(),
+            reading: self.reading_time,
+            parsing: self.parsing_time,
+        }
+    }
+}
+
 /// What an application of one of these kinds must be.
 pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let name = super::applications::name_of(a.kind);
     let tables = [
         ("on_off", a.on_off.is_some(), ApplicationKind::OnOff),
         ("voice", a.voice.is_some(), ApplicationKind::Voice),
+        ("web", a.web.is_some(), ApplicationKind::Web),
     ];
     for (table, is_there, kind) in tables {
         if is_there && kind != a.kind {
@@ -134,8 +172,54 @@ pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Resu
     match a.kind {
         ApplicationKind::OnOff => on_off(a, key),
         ApplicationKind::Voice => voice(a, key),
+        ApplicationKind::Web => web(a, key),
         _ => Ok(()),
     }
+}
+
+/// Who asks for objects knows what it has asked for, and opens the connection.
+pub(super) fn asks(
+    s: &ScenarioFile,
+    a: &ApplicationEntry,
+    key: &impl Fn(&str) -> String,
+) -> Result<(), Problem> {
+    if a.kind == ApplicationKind::Web && *crate::build::opener(s, a) != a.from {
+        return problem(
+            key("to"),
+            format!(
+                "`{}` has no address that stays, and `{}` asks it: expected a host on a [[link]], by_name, or a `scheme` with \
+                 identities",
+                a.to, a.from
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn request(size: Bytes, key: String) -> Result<(), Problem> {
+    let most = (*REQUEST.end()).min(LARGEST_REQUEST);
+    if (*REQUEST.start()..=most).contains(&size.bytes()) {
+        return Ok(());
+    }
+    problem(
+        key,
+        format!(
+            "expected {} B, which say what is asked for, to {most} B",
+            REQUEST.start()
+        ),
+    )
+}
+
+fn web(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let own = |k: &str| key(&format!("web.{k}"));
+    let w = a.web.unwrap_or_default();
+    request(w.request, own("request"))?;
+    for (k, time) in [("reading_time", w.reading_time), ("parsing_time", w.parsing_time)] {
+        if time < Duration::from_millis(1) || time > Duration::from_secs(3600) {
+            return problem(own(k), "expected a mean of 1 ms to 1 h");
+        }
+    }
+    Ok(())
 }
 
 fn on_off(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
@@ -204,6 +288,9 @@ fn voice(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Prob
     }
     Ok(())
 }
+
+/// What fits into every send buffer.
+const LARGEST_REQUEST: u64 = 16_384;
 
 /// Shape of a Pareto distribution, where the scenario gives none: that of ns-2's sources.
 const DEFAULT_SHAPE: f64 = 1.5;
