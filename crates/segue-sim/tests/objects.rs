@@ -1,7 +1,8 @@
-//! Web pages in the simulator.
+//! Web pages and films in the simulator.
 
 use crate::common::{metrics, scenario_text};
 use segue_sim::quality::Experience;
+use segue_sim::quality::video::VideoMetrics;
 use segue_sim::quality::web::WebMetrics;
 use segue_sim::{Metrics, Scenario};
 
@@ -34,6 +35,13 @@ to = "b"
 fn web(m: &Metrics) -> &WebMetrics {
     match &m.applications[0].experience {
         Experience::Web(web) => web,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn video(m: &Metrics) -> &VideoMetrics {
+    match &m.applications[0].experience {
+        Experience::Video(video) => video,
         other => panic!("{other:?}"),
     }
 }
@@ -79,8 +87,66 @@ fn pages_come_whole_over_tcp_and_sctp_with_typed_packets_and_real_bytes() {
 }
 
 #[test]
-fn every_scheme_carries_pages() {
-    for (file, minimum) in [("people/browse.toml", 15)] {
+fn a_film_plays_at_the_best_rate_that_the_link_carries() {
+    for transport in ["tcp", "sctp"] {
+        let ladder = "ladder = [\"500 kbit/s\", \"1 Mbit/s\", \"2 Mbit/s\", \"4 Mbit/s\"]";
+        let m = metrics(&one_link("video", transport, "", ladder), &[], 1);
+        let own = video(&m);
+        assert_eq!(
+            (own.stalls, own.stalled_at_end),
+            (0, false),
+            "{transport}: {own:?}"
+        );
+        // 250 kB at 8 Mbit/s
+        assert!(
+            (0.25..0.6).contains(&own.startup_delay_s.unwrap()),
+            "{transport}: {own:?}"
+        );
+        assert_eq!(own.rate_switches, 3, "{transport}: {own:?}");
+        assert!(own.mean_rate_bps.unwrap() > 3e6, "{transport}: {own:?}");
+        assert!(
+            (own.played_s + own.startup_delay_s.unwrap() - 400.0).abs() < 1.0,
+            "{own:?}"
+        );
+        assert_eq!(m.corrupt_messages, 0);
+    }
+}
+
+#[test]
+fn a_film_stands_still_while_a_link_is_out_for_longer_than_its_buffer() {
+    let out = "outages = [[\"100 s\", \"200 s\"]]";
+    let text = one_link("video", "tcp", "", "").replace(
+        "between = [\"a\", \"b\"]",
+        &format!("between = [\"a\", \"r\"]\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\n{out}\n\n[[link]]\nbetween = [\"r\", \"b\"]"),
+    );
+    let text = text.replace("host =", "router = [{ name = \"r\" }]\nhost =");
+    let m = metrics(&text, &[], 1);
+    let own = video(&m);
+    assert_eq!(own.stalls, 1, "{own:?}");
+    // 60 s of buffer are left at 100 s; TCP tries again at some time after 200 s
+    let stall = own.stall_times[0];
+    assert!(
+        (150.0..165.0).contains(&stall.since_s) && stall.duration_s > 35.0,
+        "{own:?}"
+    );
+}
+
+#[test]
+fn a_film_of_some_length_ends_and_closes_its_connection() {
+    let m = metrics(&one_link("video", "tcp", "", "length = \"60 s\""), &[], 1);
+    let own = video(&m);
+    assert_eq!(
+        (own.segments, own.stalls, own.stalled_at_end),
+        (15, 0, false),
+        "{own:?}"
+    );
+    assert!((own.played_s - 60.0).abs() < 1e-6, "{own:?}");
+    assert_eq!(format!("{:?}", m.flows[0].end.state), "Closed");
+}
+
+#[test]
+fn every_scheme_carries_pages_and_films() {
+    for (file, minimum) in [("people/browse.toml", 15), ("people/film.toml", 60)] {
         let text = scenario_text(file);
         for set in [
             ("scheme", "ilnp-soft"),
@@ -95,6 +161,7 @@ fn every_scheme_carries_pages() {
                     assert!(web.load_time_s.is_some());
                     (web.loaded_pages, web.pages - web.loaded_pages > 1)
                 }
+                Experience::Video(video) => (video.segments, video.startup_delay_s.is_none()),
                 other => panic!("{other:?}"),
             };
             assert!(done >= minimum && !stuck, "{file}, {set:?}: {done}");
@@ -120,7 +187,7 @@ fn several_readers_share_a_server_and_draw_for_themselves() {
 }
 
 #[test]
-fn what_pages_cannot_be_is_said_in_a_line() {
+fn what_pages_and_films_cannot_be_is_said_in_a_line() {
     for (kind, transport, table, key, expected) in [
         ("web", "udp", "", "application[0].kind", "transport = \"udp\""),
         (
@@ -138,6 +205,62 @@ fn what_pages_cannot_be_is_said_in_a_line() {
             "1 ms to 1 h",
         ),
         ("web", "tcp", "reading = \"1 s\"", "web", "reading"),
+        (
+            "video",
+            "tcp",
+            "ladder = []",
+            "application[0].video.ladder",
+            "from the lowest up",
+        ),
+        (
+            "video",
+            "tcp",
+            "ladder = [\"1 Mbit/s\", \"1 Mbit/s\"]",
+            "application[0].video.ladder",
+            "from the lowest up",
+        ),
+        (
+            "video",
+            "tcp",
+            "segment = \"1 ms\"",
+            "application[0].video.segment",
+            "100 ms to 60 s",
+        ),
+        (
+            "video",
+            "tcp",
+            "buffer = \"1 s\"",
+            "application[0].video.buffer",
+            "`segment` at least",
+        ),
+        (
+            "video",
+            "tcp",
+            "startup = \"61 s\"",
+            "application[0].video.startup",
+            "no more than `buffer`",
+        ),
+        (
+            "video",
+            "tcp",
+            "cushion = \"0 s\"",
+            "application[0].video.cushion",
+            "more than 0 s",
+        ),
+        (
+            "video",
+            "tcp",
+            "reservoir = \"50 s\"",
+            "application[0].video.reservoir",
+            "together",
+        ),
+        (
+            "video",
+            "tcp",
+            "length = \"0 s\"",
+            "application[0].video.length",
+            "more than 0 s",
+        ),
     ] {
         let line = refused(&one_link(kind, transport, "", table));
         assert!(line.contains(key) && line.contains(expected), "{line}");

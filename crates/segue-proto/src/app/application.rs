@@ -109,8 +109,10 @@ impl Application {
     /// There is room in the send buffer again.
     pub fn on_writable(&mut self, now: Instant, connection: &mut impl Connection) {
         self.flush(now, connection);
-        if let Machine::Web(web) = &mut self.machine {
-            web.flush(now, connection, &mut self.account);
+        match &mut self.machine {
+            Machine::Web(web) => web.flush(now, connection, &mut self.account),
+            Machine::Video(video) => video.flush(now, connection, &mut self.account),
+            _ => {}
         }
     }
 
@@ -155,6 +157,13 @@ impl Application {
             Machine::Web(web) => {
                 web.on_timeout(now);
                 web.flush(now, connection, &mut self.account);
+            }
+            Machine::Video(video) => {
+                video.on_timeout(now);
+                video.flush(now, connection, &mut self.account);
+                if video.is_complete() {
+                    self.finish(now, connection);
+                }
             }
             Machine::Telephone(telephone) => {
                 if let Some(speaker) = &mut telephone.speaker {
@@ -212,7 +221,7 @@ impl Application {
             stats.messages_received += 1;
             stats.messages_corrupt += u64::from(core::mem::take(&mut position.corrupt));
         }
-        if let Machine::Client(_) | Machine::Server(_) | Machine::Web(_) = self.machine {
+        if let Machine::Client(_) | Machine::Server(_) | Machine::Web(_) | Machine::Video(_) = self.machine {
             self.count_messages(now);
         }
     }
@@ -278,6 +287,11 @@ impl Application {
             }
             Machine::Web(web) => {
                 let latency = web.on_received(now, &mut self.account);
+                self.events
+                    .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
+            }
+            Machine::Video(video) => {
+                let latency = video.on_received(now, &mut self.account);
                 self.events
                     .extend(latency.map(|latency| AppEvent::ResponseReceived { latency }));
             }

@@ -2,6 +2,7 @@
 
 use super::object::REQUEST;
 use super::on_off::OnOffConfig;
+use super::video::VideoConfig;
 use super::voice::VoiceConfig;
 use super::web::WebConfig;
 use crate::location::Name;
@@ -93,6 +94,8 @@ pub enum Kind {
     ObjectServer,
     /// Reads web pages, of an object server.
     Web(WebConfig),
+    /// Watches a film, of an object server.
+    Video(VideoConfig),
 }
 
 /// What carries an application's data.
@@ -140,11 +143,26 @@ impl Config {
                 pauses: Some((talk, pause)),
                 ..
             }) if talk.is_zero() || pause.is_zero() => Err("pauses: expected more than zero".to_owned()),
-            Kind::Web(config) if !REQUEST.contains(&config.request_bytes) => Err(format!(
-                "request: expected {} B to {} B",
-                REQUEST.start(),
-                REQUEST.end()
-            )),
+            Kind::Video(config)
+                if config.ladder.is_empty()
+                    || config.ladder.iter().any(|rate| rate.bits_per_second() == 0) =>
+            {
+                Err("ladder: expected at least one rate above zero".to_owned())
+            }
+            Kind::Video(config) if !config.ladder.is_sorted() => {
+                Err("ladder: expected rates from the lowest up".to_owned())
+            }
+            Kind::Video(config) if config.segment.is_zero() => zero("segment"),
+            Kind::Video(config) if config.cushion.is_zero() => zero("cushion"),
+            Kind::Web(WebConfig { request_bytes, .. }) | Kind::Video(VideoConfig { request_bytes, .. })
+                if !REQUEST.contains(request_bytes) =>
+            {
+                Err(format!(
+                    "request: expected {} B to {} B",
+                    REQUEST.start(),
+                    REQUEST.end()
+                ))
+            }
             Kind::OnOff(config) if config.rate.bits_per_second() == 0 => zero("rate"),
             Kind::OnOff(config) if config.message.bytes() == 0 => zero("message"),
             Kind::OnOff(config) if config.on.mean().is_zero() => zero("on"),

@@ -7,6 +7,7 @@ use super::constant_rate::ConstantRate;
 use super::object::ObjectServer;
 use super::on_off::OnOff;
 use super::request::{Client, Server};
+use super::video::Video;
 use super::voice::{Hearing, Speaker, Telephone};
 use super::web::Web;
 use crate::random::Stream;
@@ -24,6 +25,7 @@ pub(super) enum Machine {
     Telephone(Box<Telephone>),
     ObjectServer(ObjectServer),
     Web(Box<Web>),
+    Video(Box<Video>),
 }
 
 impl Machine {
@@ -60,6 +62,7 @@ impl Machine {
             })),
             Kind::ObjectServer => Self::ObjectServer(ObjectServer::default()),
             Kind::Web(config) => Self::Web(Box::new(Web::new(*config, random()))),
+            Kind::Video(config) => Self::Video(Box::new(Video::new(config.clone()))),
         };
         (machine, outgoing)
     }
@@ -67,7 +70,10 @@ impl Machine {
     /// Whether it goes on over the next connection with what it has from the one before: its stream, and an account of all of
     /// them.
     pub const fn goes_on(&self) -> bool {
-        matches!(self, Self::OnOff(_) | Self::Telephone(_) | Self::Web(_))
+        matches!(
+            self,
+            Self::OnOff(_) | Self::Telephone(_) | Self::Web(_) | Self::Video(_)
+        )
     }
 
     /// Whether something of it may be due.
@@ -87,6 +93,7 @@ impl Machine {
                 heard: telephone.hearing.calls(),
             }),
             Self::Web(web) => Some(Record::Pages(web.pages())),
+            Self::Video(video) => Some(Record::Viewing(video.viewing())),
             _ => None,
         }
     }
@@ -98,6 +105,7 @@ impl Machine {
             Self::OnOff(source) => source.on_connected(now),
             Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(|s| s.on_connected(now)),
             Self::Web(web) => web.on_connected(now),
+            Self::Video(video) => video.on_connected(now),
             Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => {}
         }
     }
@@ -109,6 +117,7 @@ impl Machine {
             Self::OnOff(source) => source.on_closed(),
             Self::Telephone(telephone) => telephone.speaker.iter_mut().for_each(Speaker::on_closed),
             Self::Web(web) => web.on_closed(),
+            Self::Video(video) => video.on_closed(),
             Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => {}
         }
     }
@@ -120,6 +129,7 @@ impl Machine {
             Self::OnOff(source) => source.poll_timeout(),
             Self::Telephone(telephone) => telephone.speaker.as_ref()?.poll_timeout(),
             Self::Web(web) => web.poll_timeout(),
+            Self::Video(video) => video.poll_timeout(),
             Self::Bulk | Self::Sink | Self::Server(_) | Self::ObjectServer(_) => None,
         }
     }

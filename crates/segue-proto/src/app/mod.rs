@@ -14,6 +14,7 @@ mod machine;
 mod object;
 mod on_off;
 mod request;
+mod video;
 mod voice;
 mod web;
 
@@ -23,6 +24,7 @@ pub use connection::{Connection, SendRefused};
 pub use distribution::{Holding, HoldingKind};
 pub use object::REQUEST;
 pub use on_off::OnOffConfig;
+pub use video::{Segment, Stall, VideoConfig, Viewing};
 pub use voice::{Codec, FRAME_INTERVAL, Frame, HeardCall, VoiceCall, VoiceConfig};
 pub use web::{Page, WebConfig};
 
@@ -40,7 +42,7 @@ pub enum AppEvent {
         /// Bytes sent.
         bytes: u64,
     },
-    /// A response was received in full, or a whole web page.
+    /// A response was received in full, or a whole web page, or a segment of a film.
     ResponseReceived {
         /// Time since its request, or since that for the page.
         latency: Duration,
@@ -61,6 +63,8 @@ pub enum Record<'a> {
     },
     /// The web pages that somebody asked for.
     Pages(&'a [Page]),
+    /// What came of a film.
+    Viewing(&'a Viewing),
 }
 
 /// What an application has done so far.
@@ -78,9 +82,9 @@ pub struct Stats {
     pub messages_corrupt: u64,
     /// Messages that were due while the send buffer was full, and not sent (constant rate).
     pub messages_skipped: u64,
-    /// Responses received in full (request client); objects received, or asked for (web).
+    /// Responses received in full (request client); objects received, or asked for (web, video).
     pub responses: u64,
-    /// Sum of their latencies; of the load times of pages (web).
+    /// Sum of their latencies; of the load times of pages (web), of segments (video).
     pub response_time: Duration,
     /// When the first user data came.
     pub first_received: Option<Instant>,

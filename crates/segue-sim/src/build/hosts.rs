@@ -331,7 +331,8 @@ pub(crate) fn kind(a: &ApplicationEntry, sends: bool) -> app::Kind {
             app::Kind::OnOff(a.on_off.unwrap_or_default().config(rate, request))
         }
         (ApplicationKind::Web, true) => app::Kind::Web(a.web.unwrap_or_default().config()),
-        (ApplicationKind::Web, false) => app::Kind::ObjectServer,
+        (ApplicationKind::Video, true) => app::Kind::Video(a.video.clone().unwrap_or_default().config()),
+        (ApplicationKind::Web | ApplicationKind::Video, false) => app::Kind::ObjectServer,
         (ApplicationKind::Voice, _) => {
             let section = a.voice.clone().unwrap_or_default();
             if sends || section.two_way {

@@ -2,6 +2,7 @@
 
 pub mod e_model;
 pub mod playout;
+pub mod video;
 pub mod voice;
 pub mod web;
 
@@ -13,6 +14,7 @@ use segue_capture::record::HandoverRecord;
 use segue_proto::app::{HeardCall, Record, VoiceCall};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use video::VideoMetrics;
 use voice::VoiceMetrics;
 use web::WebMetrics;
 
@@ -38,6 +40,8 @@ pub enum Experience {
     Voice(VoiceMetrics),
     /// How long web pages took.
     Web(WebMetrics),
+    /// How a film was seen.
+    Video(VideoMetrics),
 }
 
 /// What those applications of a run were to people whose kind says. `carried` has the application of each flow.
@@ -48,7 +52,12 @@ pub(crate) fn of_applications(
     flows: &[FlowMetrics],
     handovers: &[HandoverRecord],
 ) -> Vec<ApplicationMetrics> {
-    let people = |a: &ApplicationEntry| matches!(a.kind, ApplicationKind::Voice | ApplicationKind::Web);
+    let people = |a: &ApplicationEntry| {
+        matches!(
+            a.kind,
+            ApplicationKind::Voice | ApplicationKind::Web | ApplicationKind::Video
+        )
+    };
     if !s.application.iter().any(people) {
         return Vec::new();
     }
@@ -89,6 +98,10 @@ pub(crate) fn of_applications(
             (ApplicationKind::Web, Some(Record::Pages(pages))) => {
                 let own = web::metrics(&a.from, pages, of_data(&a.to), network.end);
                 add(&a.from, &a.to, Experience::Web(own));
+            }
+            (ApplicationKind::Video, Some(Record::Viewing(viewing))) => {
+                let own = video::metrics(viewing, network.end);
+                add(&a.from, &a.to, Experience::Video(own));
             }
             _ => {}
         }

@@ -120,7 +120,7 @@ fn used(a: &ApplicationEntry) -> Result<(), &'static str> {
         ApplicationKind::ConstantRate => &["rate", "size", "message"],
         ApplicationKind::RequestResponse => &["message", "response"],
         ApplicationKind::OnOff => &["rate", "message"],
-        ApplicationKind::Voice | ApplicationKind::Web => &[],
+        ApplicationKind::Voice | ApplicationKind::Web | ApplicationKind::Video => &[],
     };
     let there = [
         ("rate", a.rate.is_some()),
@@ -142,6 +142,7 @@ pub(super) fn name_of(kind: ApplicationKind) -> &'static str {
         ApplicationKind::OnOff => "on-off",
         ApplicationKind::Voice => "voice",
         ApplicationKind::Web => "web",
+        ApplicationKind::Video => "video",
     }
 }
 

@@ -7,7 +7,7 @@ use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
 use super::technology::{BearerSection, DirectionSection, Technology};
-use super::traffic::{OnOffSection, VoiceSection, WebSection};
+use super::traffic::{OnOffSection, VideoSection, VoiceSection, WebSection};
 use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
@@ -680,6 +680,9 @@ pub struct ApplicationEntry {
     /// How pages are read, with kind `web`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebSection>,
+    /// How a film is watched, with kind `video`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoSection>,
     /// The program that `segue lab run` starts in its place, on the host that connects: `{peer}` is the address of the other,
     /// `{port}` a port that nothing else has there. The simulator runs what `kind` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -724,4 +727,6 @@ pub enum ApplicationKind {
     Voice,
     /// Web pages.
     Web,
+    /// A film in segments.
+    Video,
 }

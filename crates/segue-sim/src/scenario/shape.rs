@@ -19,7 +19,7 @@ const TABLES: [&str; 12] = [
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 
 /// Tables of applications of their kinds.
-const OF_APPLICATIONS: [&str; 3] = ["on_off", "voice", "web"];
+const OF_APPLICATIONS: [&str; 4] = ["on_off", "voice", "web", "video"];
 
 /// Where a link or a cell has a loss model: its own, or that of a direction.
 const WAYS: [&str; 4] = ["", "up", "bearer.down", "bearer.up"];

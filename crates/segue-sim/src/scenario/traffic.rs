@@ -4,7 +4,7 @@ use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use super::validate::{Problem, problem};
 use segue_proto::Duration;
 use segue_proto::app::{
-    Codec, Holding, HoldingKind, OnOffConfig, REQUEST, Transport, VoiceConfig, WebConfig,
+    Codec, Holding, HoldingKind, OnOffConfig, REQUEST, Transport, VideoConfig, VoiceConfig, WebConfig,
 };
 use segue_proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,77 @@ impl WebSection {
     }
 }
 
+/// `[application.video]`: somebody who watches a film.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VideoSection {
+    /// Rates to choose from, from the lowest up.
+    pub ladder: Vec<BitRate>,
+    /// Length of a segment.
+    pub segment: Duration,
+    /// Most film in the buffer.
+    pub buffer: Duration,
+    /// The film goes on once so much of it is there.
+    pub startup: Duration,
+    /// Below so much film in the buffer the lowest rate is chosen; 37.5 % of the buffer unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservoir: Option<Duration>,
+    /// Above so much more the highest; 52.5 % of the buffer unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cushion: Option<Duration>,
+    /// Length of the film; without it, it goes on to the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<Duration>,
+    /// Size of a request.
+    pub request: Bytes,
+}
+
+impl Default for VideoSection {
+    /// Segments of 4 s, and reservoir and cushion of 90 s and 126 s by a buffer of 240 s, are of Huang et al. 2014; a buffer of
+    /// 60 s, as browsers have it, and the rates, from 235 kbit/s to 5.8 Mbit/s, are a choice.
+    fn default() -> Self {
+        Self {
+            ladder: [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800]
+                .map(|kbps| BitRate::from_bits_per_second(kbps * 1000))
+                .to_vec(),
+            segment: Duration::from_secs(4),
+            buffer: Duration::from_secs(60),
+            startup: Duration::from_secs(4),
+            reservoir: None,
+            cushion: None,
+            length: None,
+            request: Bytes::new(350),
+        }
+    }
+}
+
+impl VideoSection {
+    fn reservoir(&self) -> Duration {
+        let thousandth = self.buffer.as_nanos() / 1000;
+        self.reservoir.unwrap_or(Duration::from_nanos(thousandth * 375))
+    }
+
+    fn cushion(&self) -> Duration {
+        let thousandth = self.buffer.as_nanos() / 1000;
+        self.cushion.unwrap_or(Duration::from_nanos(thousandth * 525))
+    }
+
+    /// What the machine needs of it.
+    #[must_use]
+    pub fn config(&self) -> VideoConfig {
+        VideoConfig {
+            ladder: self.ladder.clone(),
+            segment: self.segment,
+            buffer: self.buffer,
+            startup: self.startup,
+            reservoir: self.reservoir(),
+            cushion: self.cushion(),
+            length: self.length,
+            request_bytes: self.request.bytes(),
+        }
+    }
+}
+
 /// What an application of one of these kinds must be.
 pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
     let name = super::applications::name_of(a.kind);
@@ -160,6 +231,7 @@ pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Resu
         ("on_off", a.on_off.is_some(), ApplicationKind::OnOff),
         ("voice", a.voice.is_some(), ApplicationKind::Voice),
         ("web", a.web.is_some(), ApplicationKind::Web),
+        ("video", a.video.is_some(), ApplicationKind::Video),
     ];
     for (table, is_there, kind) in tables {
         if is_there && kind != a.kind {
@@ -173,6 +245,7 @@ pub(super) fn check(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Resu
         ApplicationKind::OnOff => on_off(a, key),
         ApplicationKind::Voice => voice(a, key),
         ApplicationKind::Web => web(a, key),
+        ApplicationKind::Video => video(a, key),
         _ => Ok(()),
     }
 }
@@ -183,7 +256,8 @@ pub(super) fn asks(
     a: &ApplicationEntry,
     key: &impl Fn(&str) -> String,
 ) -> Result<(), Problem> {
-    if a.kind == ApplicationKind::Web && *crate::build::opener(s, a) != a.from {
+    let asks = matches!(a.kind, ApplicationKind::Web | ApplicationKind::Video);
+    if asks && *crate::build::opener(s, a) != a.from {
         return problem(
             key("to"),
             format!(
@@ -220,6 +294,48 @@ fn web(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Proble
         }
     }
     Ok(())
+}
+
+fn video(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
+    let own = |k: &str| key(&format!("video.{k}"));
+    let v = a.video.clone().unwrap_or_default();
+    let is_rising = v.ladder.windows(2).all(|pair| pair[0] < pair[1]);
+    if v.ladder.is_empty() || v.ladder[0].bits_per_second() == 0 || !is_rising {
+        return problem(
+            own("ladder"),
+            "expected rates above 0 bit/s, from the lowest up, such as [\"235 kbit/s\", \"750 kbit/s\", \"3 Mbit/s\"]",
+        );
+    }
+    if v.ladder.last().is_some_and(|most| *most > MOST_FILM) {
+        return problem(own("ladder"), "expected rates of at most 1 Gbit/s");
+    }
+    if v.segment < Duration::from_millis(100) || v.segment > Duration::from_secs(60) {
+        return problem(own("segment"), "expected 100 ms to 60 s");
+    }
+    if v.buffer < v.segment || v.buffer > Duration::from_secs(3600) {
+        return problem(own("buffer"), "expected `segment` at least, and at most 1 h");
+    }
+    if v.startup > v.buffer {
+        return problem(own("startup"), "expected no more than `buffer`");
+    }
+    if v.cushion().is_zero() {
+        return problem(own("cushion"), "expected more than 0 s");
+    }
+    if v.reservoir() + v.cushion() > v.buffer {
+        let k = if v.cushion.is_some() {
+            "cushion"
+        } else {
+            "reservoir"
+        };
+        return problem(
+            own(k),
+            "expected `reservoir` and `cushion` to be no more than `buffer` together",
+        );
+    }
+    if v.length.is_some_and(|length| length.is_zero()) {
+        return problem(own("length"), "expected more than 0 s");
+    }
+    request(v.request, own("request"))
 }
 
 fn on_off(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Problem> {
@@ -288,6 +404,9 @@ fn voice(a: &ApplicationEntry, key: &impl Fn(&str) -> String) -> Result<(), Prob
     }
     Ok(())
 }
+
+/// Highest rate of a film.
+const MOST_FILM: BitRate = BitRate::from_bits_per_second(1_000_000_000);
 
 /// What fits into every send buffer.
 const LARGEST_REQUEST: u64 = 16_384;
