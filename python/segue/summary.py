@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import floor
 
 from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst, transfer_rows
+from segue.people import people_rows
 
 DEAD = "dead"
 SAME_TIME_S = 1e-6
@@ -107,6 +108,7 @@ def headline(metrics: Metrics) -> list[tuple[str, str]]:
             rows.append(("", "below zero: both paths carried data for so long"))
     rows.append(("longest time without new data", _longest_gap(metrics)))
     rows.append(("throughput", _throughput(metrics)))
+    rows += people_rows(metrics)
     return rows
 
 
