@@ -32,18 +32,19 @@ use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::neighbors::Neighbors;
 use crate::network::routers::{Access, Route, RouterNode, prefix_of};
+use crate::network::walks::Way;
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{CellReach, RunOptions, Trace};
 use crate::radio::{Channel, ChannelConfig};
 use crate::recorder::Recorder;
 use crate::recorder::connections::{Connections, Mobility};
 use crate::recorder::pauses::Gap;
-use crate::scenario::Scenario;
 use crate::scenario::model::{
     AddressMethod, ForgeryEntry, HostEntry, RadioSection, RouterEntry, ScenarioFile,
 };
 use crate::scenario::point;
 use crate::scenario::schemes::Scheme;
+use crate::scenario::{Scenario, mobility};
 use crate::scheduler::{Event, Scheduler};
 use crate::store::PacketStore;
 use crate::warnings::Notes;
@@ -148,7 +149,8 @@ pub(crate) fn network_of(
     options: &RunOptions,
     kernels: bool,
 ) -> Result<Network, HostError> {
-    let s = scenario.file();
+    let begun = mobility::begun(scenario.file(), seed);
+    let s = begun.as_ref().unwrap_or(scenario.file());
     let numbers = Numbers { file: s };
     let end = Instant::ZERO + s.duration;
     let stream = |name: &str| Stream::new(seed, name);
@@ -160,7 +162,7 @@ pub(crate) fn network_of(
         .iter()
         .map(|m| Mover {
             node: numbers.of(&m.host),
-            trajectory: way::trajectory(m, end),
+            way: way::of(m, end, seed),
             radios: 0..0,
         })
         .collect();
@@ -233,7 +235,8 @@ pub(crate) fn network_of(
     }
 
     let bearers = bearers::all(s, &cells, &attachments, &mut links, &mut link_ends, &stream);
-    let places = way::places(s, &movers, end);
+    let ground = way::ground(s, end);
+    let places = way::places(&ground, &movers);
     let on_the_move = |host: &&HostEntry| comes_and_goes(s, &host.name);
     let roamers = s.host.iter().filter(on_the_move);
     let mobile_nodes = movers
@@ -292,6 +295,7 @@ pub(crate) fn network_of(
         bearers,
         movers,
         places,
+        ground,
         forgeries: forgeries(s, &numbers, &stream),
         link_script: link_script::changes(s),
         readdressing: readdressing::changes(s, &numbers, &stream),
@@ -323,6 +327,11 @@ fn first_events(network: &mut Network, forgeries: &[ForgeryEntry], stream: &impl
     network.start_readdressing();
     if let Some(first) = network.places.first() {
         network.scheduler.at(first.time, Event::Waypoint(0));
+    }
+    for (number, mover) in network.movers.iter().enumerate() {
+        if matches!(mover.way, Way::Drawn(_)) {
+            network.scheduler.at(Instant::ZERO, Event::Walk(number as u32));
+        }
     }
     for node in 0..network.nodes.len() as u32 {
         network.scheduler.at(Instant::ZERO, Event::Start(node));

@@ -1,6 +1,7 @@
 //! Where a mobile host is, and when it enters and leaves circles: piecewise linear motion, solved in closed form.
 
 pub mod files;
+pub mod models;
 
 use segue_proto::{Duration, Instant};
 
@@ -23,11 +24,11 @@ impl Point {
 
 /// A straight piece of a trajectory at constant speed.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Leg {
-    start: Instant,
-    end: Instant,
-    from: Point,
-    to: Point,
+pub(crate) struct Leg {
+    pub start: Instant,
+    pub end: Instant,
+    pub from: Point,
+    pub to: Point,
 }
 
 /// A trajectory from time zero to the end of the run.
@@ -145,16 +146,7 @@ impl Trajectory {
             .legs
             .partition_point(|leg| leg.end <= now)
             .min(self.legs.len() - 1);
-        let leg = &self.legs[index];
-        let whole = leg.end.since(leg.start).as_secs_f64();
-        if leg.from == leg.to || whole == 0.0 {
-            return leg.from;
-        }
-        let f = now.since(leg.start).as_secs_f64() / whole;
-        Point {
-            x: leg.from.x + f * (leg.to.x - leg.from.x),
-            y: leg.from.y + f * (leg.to.y - leg.from.y),
-        }
+        self.legs[index].position(now)
     }
 
     /// The times before `end` during which the host is within `radius` metres of `centre`, in order.
@@ -182,7 +174,22 @@ impl Trajectory {
 }
 
 impl Leg {
-    fn time_within(&self, centre: Point, radius: f64) -> Option<(Instant, Instant)> {
+    /// Position at a time of the leg, metres.
+    pub fn position(&self, now: Instant) -> Point {
+        let whole = self.end.since(self.start).as_secs_f64();
+        if self.from == self.to || whole == 0.0 {
+            return self.from;
+        }
+        let f = now.since(self.start).as_secs_f64() / whole;
+        Point {
+            x: self.from.x + f * (self.to.x - self.from.x),
+            y: self.from.y + f * (self.to.y - self.from.y),
+        }
+    }
+
+    /// From when until when the host is within `radius` metres of `centre`, if it is at all: those of the leg where it is there
+    /// at its beginning or end.
+    pub fn time_within(&self, centre: Point, radius: f64) -> Option<(Instant, Instant)> {
         let (dx, dy) = (self.to.x - self.from.x, self.to.y - self.from.y);
         let (fx, fy) = (self.from.x - centre.x, self.from.y - centre.y);
         let a = dx * dx + dy * dy;

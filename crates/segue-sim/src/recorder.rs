@@ -399,11 +399,12 @@ impl Recorder {
 
     /// The mobile host reaches a place of its way.
     pub(crate) fn place(&mut self, now: Instant, node: u32, place: PlaceKind) {
-        let (cell, event) = match place {
-            PlaceKind::Enters(cell) => (cell, "enters"),
-            PlaceKind::Leaves(cell) => (cell, "leaves"),
-            PlaceKind::WillLeave(cell, _) => (cell, "will-leave"),
-            PlaceKind::Overlap { to, .. } => (to, "overlap-point"),
+        let cell = place.cell();
+        let event = match place {
+            PlaceKind::Enters(_) => "enters",
+            PlaceKind::Leaves(_) => "leaves",
+            PlaceKind::WillLeave(..) => "will-leave",
+            PlaceKind::Overlap { .. } => "overlap-point",
         };
         self.log.record(now, Kind::Place, node, u64::from(cell), 0);
         self.log.text(event);

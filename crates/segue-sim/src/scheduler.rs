@@ -58,6 +58,8 @@ pub enum Event {
     },
     /// The mobile host reaches a point of its trajectory that somebody waits for.
     Waypoint(u32),
+    /// A host on a way that is drawn reaches a place, or the end of what is known of it.
+    Walk(u32),
     /// The position trace takes a sample.
     PositionSample,
     /// A link goes down or comes up, as the scenario says.

@@ -1,7 +1,8 @@
 //! What a run says of itself that its figures do not: what had no effect, was never served, or was out of reach.
 
-use crate::network::cells::{Place, PlaceKind};
-use crate::network::{Network, Node};
+use crate::network::cells::PlaceKind;
+use crate::network::walks::Way;
+use crate::network::{Mover, Network, Node};
 use crate::scenario::Scenario;
 use crate::scenario::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use crate::scenario::schemes::Scheme;
@@ -336,21 +337,24 @@ impl About<'_> {
     fn out_of_coverage(&self) -> Vec<Warning> {
         let network = self.network;
         let movers = network.movers.iter().enumerate();
-        let mut places: Vec<Vec<Place>> = vec![Vec::new(); network.movers.len()];
-        for place in &network.places {
-            places[place.mover as usize].push(*place);
+        let mut known = vec![Coverage::default(); network.movers.len()];
+        for place in network.places.iter().filter(|p| p.time <= network.end) {
+            let radios = &network.attachments[radios(&network.movers[place.mover as usize])];
+            let hears = |cell: u32| radios.iter().any(|a| a.hears(&network.cells[cell as usize]));
+            known[place.mover as usize].place(place.time, place.kind, hears);
         }
         movers
             .filter_map(|(mover, m)| {
-                let radios = &network.attachments[m.radios.start as usize..m.radios.end as usize];
-                let hears = |cell: u32| radios.iter().any(|a| a.hears(&network.cells[cell as usize]));
-                let gaps = gaps(&places[mover], network.end, hears);
-                let longest = gaps.iter().max_by_key(|(since, until)| until.since(*since))?;
-                let together: f64 = gaps.iter().map(|(since, until)| until.since(*since).as_secs_f64()).sum();
+                let coverage = match &m.way {
+                    Way::Known(_) => &known[mover],
+                    Way::Drawn(walker) => walker.coverage(),
+                };
+                let Gaps { count, together_s: together, longest } = coverage.clone().until(network.end);
                 let name = self.name(m.node);
                 let (lasted, from) = (longest.1.since(longest.0).as_secs_f64(), seconds(longest.0));
-                let text = match gaps.len() {
-                    _ if radios.is_empty() => return None,
+                let text = match count {
+                    0 => return None,
+                    _ if m.radios.is_empty() => return None,
                     1 => format!("`{name}` was out of reach of every cell for {lasted:.3} s from {from} on"),
                     n => format!(
                         "`{name}` was out of reach of every cell {n} times, {together:.3} s together, the longest {lasted:.3} s from \
@@ -436,33 +440,75 @@ impl About<'_> {
     }
 }
 
-/// When a host that comes to these places was in reach of no cell that it `hears`: from when until when.
-fn gaps(places: &[Place], end: Instant, hears: impl Fn(u32) -> bool) -> Vec<(Instant, Instant)> {
-    let mut reached = 0u32;
-    let mut since = Some(Instant::ZERO);
-    let mut gaps = Vec::new();
-    for place in places.iter().filter(|p| p.time <= end) {
-        match place.kind {
+/// What a host was in reach of, of cells that it hears.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Coverage {
+    reached: u32,
+    /// When it went out of reach of all, if it is.
+    since: Option<Instant>,
+    gaps: Gaps,
+}
+
+/// The times without a cell.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Gaps {
+    count: u32,
+    together_s: f64,
+    /// From when until when.
+    longest: (Instant, Instant),
+}
+
+impl Default for Coverage {
+    /// Before the first place it is in reach of nothing.
+    fn default() -> Self {
+        Self {
+            reached: 0,
+            since: Some(Instant::ZERO),
+            gaps: Gaps::default(),
+        }
+    }
+}
+
+impl Coverage {
+    /// The host comes to a place of its way.
+    pub fn place(&mut self, now: Instant, kind: PlaceKind, hears: impl Fn(u32) -> bool) {
+        match kind {
             PlaceKind::Enters(cell) if hears(cell) => {
-                reached += 1;
-                gaps.extend(
-                    since
-                        .take()
-                        .filter(|at| *at < place.time)
-                        .map(|at| (at, place.time)),
-                );
+                self.reached += 1;
+                self.covered(now);
             }
             PlaceKind::Leaves(cell) if hears(cell) => {
-                reached = reached.saturating_sub(1);
-                if reached == 0 {
-                    since = Some(place.time);
+                self.reached = self.reached.saturating_sub(1);
+                if self.reached == 0 {
+                    self.since = Some(now);
                 }
             }
             _ => {}
         }
     }
-    gaps.extend(since.filter(|at| *at < end).map(|at| (at, end)));
-    gaps
+
+    /// A gap ends, if there is one.
+    fn covered(&mut self, now: Instant) {
+        let Some(since) = self.since.take().filter(|since| *since < now) else {
+            return;
+        };
+        let (from, until) = self.gaps.longest;
+        self.gaps.count += 1;
+        self.gaps.together_s += now.since(since).as_secs_f64();
+        if now.since(since) >= until.since(from) {
+            self.gaps.longest = (since, now);
+        }
+    }
+
+    /// All gaps of a run that ends then.
+    fn until(mut self, end: Instant) -> Gaps {
+        self.covered(end);
+        self.gaps
+    }
+}
+
+fn radios(mover: &Mover) -> core::ops::Range<usize> {
+    mover.radios.start as usize..mover.radios.end as usize
 }
 
 fn seconds(at: Instant) -> String {
@@ -480,26 +526,30 @@ mod tests {
 
     #[test]
     fn gaps_are_where_no_cell_that_is_heard_is_in_reach() {
-        let place = |s, kind| Place {
-            time: at(s),
-            mover: 0,
-            kind,
-        };
         let places = [
-            place(0, PlaceKind::Enters(0)),
-            place(5, PlaceKind::Enters(1)),
-            place(10, PlaceKind::Leaves(0)),
-            place(20, PlaceKind::Leaves(1)),
-            place(25, PlaceKind::Enters(2)),
-            place(30, PlaceKind::Enters(0)),
-            place(40, PlaceKind::Leaves(0)),
+            (0, PlaceKind::Enters(0)),
+            (5, PlaceKind::Enters(1)),
+            (10, PlaceKind::Leaves(0)),
+            (20, PlaceKind::Leaves(1)),
+            (25, PlaceKind::Enters(2)),
+            (30, PlaceKind::Enters(0)),
+            (40, PlaceKind::Leaves(0)),
         ];
-        assert_eq!(
-            gaps(&places, at(50), |cell| cell != 2),
-            [(at(20), at(30)), (at(40), at(50))]
-        );
-        assert_eq!(gaps(&places, at(50), |_| true), [(at(20), at(25))]);
-        assert_eq!(gaps(&[], at(50), |_| true), [(at(0), at(50))]);
+        let gaps = |places: &[(u64, PlaceKind)], hears: fn(u32) -> bool| {
+            let mut coverage = Coverage::default();
+            for &(s, kind) in places {
+                coverage.place(at(s), kind, hears);
+            }
+            coverage.until(at(50))
+        };
+        let expected = |count, together_s, longest: (u64, u64)| Gaps {
+            count,
+            together_s,
+            longest: (at(longest.0), at(longest.1)),
+        };
+        assert_eq!(gaps(&places, |cell| cell != 2), expected(2, 20.0, (40, 50)));
+        assert_eq!(gaps(&places, |_| true), expected(1, 5.0, (20, 25)));
+        assert_eq!(gaps(&[], |_| true), expected(1, 50.0, (0, 50)));
     }
 
     #[test]

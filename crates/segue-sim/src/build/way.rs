@@ -1,14 +1,26 @@
 //! The ways of mobile hosts, and the places on it where something happens.
 
+use crate::mobility::models::Walk;
 use crate::mobility::{Point, Stay, Trajectory};
 use crate::network::Mover;
-use crate::network::cells::{Place, PlaceKind};
-use crate::scenario::model::{MobileSection, Pattern, ScenarioFile};
+use crate::network::cells::Place;
+use crate::network::ground::{Foresight, Ground, Reach};
+use crate::network::walks::{Walker, Way};
+use crate::scenario::mobility::{model_of, stream_of};
+use crate::scenario::model::{CellEntry, MobileSection, Pattern, ScenarioFile};
 use crate::scenario::point;
 use crate::scenario::presence::{Presence, Window};
-use segue_proto::{Duration, Instant, sigma};
+use segue_proto::{Instant, sigma};
 
-pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
+/// How a host moves in a run with this seed.
+pub(super) fn of(m: &MobileSection, end: Instant, seed: u64) -> Way {
+    match model_of(m) {
+        Some(model) => Way::Drawn(Box::new(Walker::new(Walk::new(&model, stream_of(m, seed))))),
+        None => Way::Known(trajectory(m, end)),
+    }
+}
+
+fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
     let (from, start, speed) = (
         point(m.from),
         Instant::ZERO + m.start,
@@ -29,52 +41,37 @@ pub(super) fn trajectory(m: &MobileSection, end: Instant) -> Trajectory {
     }
 }
 
-/// The moments at which reach changes or a policy wants to be told, in order.
-pub(super) fn places(s: &ScenarioFile, movers: &[Mover], end: Instant) -> Vec<Place> {
+/// The cells, to those whose way is drawn.
+pub(super) fn ground(s: &ScenarioFile, end: Instant) -> Ground {
+    let reach = |c: &CellEntry| match &c.present {
+        Some(presence) => Reach::Windows(windows(presence, end)),
+        None => Reach::Circle(point(c.position), c.radius.metres()),
+    };
+    let foresight = match s.handover.policy {
+        sigma::Policy::LastMoment => Foresight::Margin(s.handover.margin),
+        sigma::Policy::Overlap => Foresight::Overlap(s.handover.fraction),
+        _ => Foresight::None,
+    };
+    Ground::new(s.cell.iter().map(reach).collect(), foresight, end)
+}
+
+/// The moments at which reach changes or a policy wants to be told, in order, on ways that are known.
+pub(super) fn places(ground: &Ground, movers: &[Mover]) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, mover) in movers.iter().enumerate() {
-        let own = kinds(s, &mover.trajectory, end);
+        let Way::Known(trajectory) = &mover.way else {
+            continue;
+        };
+        let own = ground.places_on(trajectory);
         places.extend(own.into_iter().map(|(time, kind)| Place {
             time,
             mover: number as u32,
             kind,
         }));
     }
-    places.retain(|p| p.time <= end);
-    places.sort_by_key(|p| (p.time, place_order(p.kind)));
+    places.retain(|p| p.time <= ground.end);
+    places.sort_by_key(|p| (p.time, p.kind.order()));
     places
-}
-
-/// What happens when on one way.
-fn kinds(s: &ScenarioFile, trajectory: &Trajectory, end: Instant) -> Vec<(Instant, PlaceKind)> {
-    let stays: Vec<_> = s
-        .cell
-        .iter()
-        .map(|c| match &c.present {
-            Some(presence) => windows(presence, end),
-            None => trajectory.stays_within(point(c.position), c.radius.metres(), end),
-        })
-        .collect();
-    let mut kinds = Vec::new();
-    let margin = s.handover.margin;
-    for (cell, own) in stays.iter().enumerate() {
-        for stay in own {
-            let cell = cell as u32;
-            kinds.push((stay.enter, PlaceKind::Enters(cell)));
-            if stay.leave == Instant::MAX {
-                continue;
-            }
-            kinds.push((stay.leave, PlaceKind::Leaves(cell)));
-            if s.handover.policy == sigma::Policy::LastMoment {
-                let warning = (stay.leave - margin).max(stay.enter);
-                kinds.push((warning, PlaceKind::WillLeave(cell, stay.leave - warning)));
-            }
-        }
-    }
-    if s.handover.policy == sigma::Policy::Overlap {
-        kinds.extend(overlap_points(&stays, s.handover.fraction));
-    }
-    kinds
 }
 
 /// Stays by the clock.
@@ -85,35 +82,4 @@ fn windows(presence: &Presence, end: Instant) -> Vec<Stay> {
     };
     let stays = presence.windows().iter().map(stay);
     stays.filter(|s| s.enter <= end).collect()
-}
-
-/// Entering comes before leaving at the same moment: cells that touch leave no gap.
-fn place_order(kind: PlaceKind) -> u8 {
-    match kind {
-        PlaceKind::Enters(_) => 0,
-        PlaceKind::WillLeave(..) | PlaceKind::Overlap { .. } => 1,
-        PlaceKind::Leaves(_) => 2,
-    }
-}
-
-/// The overlap of two cells is crossed by a stay in each that begin and end in the same order.
-fn overlap_points(stays: &[Vec<Stay>], fraction: f64) -> Vec<(Instant, PlaceKind)> {
-    let mut points = Vec::new();
-    for (from, old) in stays.iter().enumerate() {
-        for (to, new) in stays.iter().enumerate() {
-            for (a, b) in old.iter().flat_map(|a| new.iter().map(move |b| (a, b))) {
-                let crosses = from != to && a.enter < b.enter && b.enter < a.leave && a.leave < b.leave;
-                if crosses {
-                    let whole = a.leave.since(b.enter).as_secs_f64();
-                    let kind = PlaceKind::Overlap {
-                        from: from as u32,
-                        to: to as u32,
-                        fraction,
-                    };
-                    points.push((b.enter + Duration::from_secs_f64(whole * fraction), kind));
-                }
-            }
-        }
-    }
-    points
 }

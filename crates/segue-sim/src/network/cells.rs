@@ -134,6 +134,25 @@ pub(crate) enum PlaceKind {
     Overlap { from: u32, to: u32, fraction: f64 },
 }
 
+impl PlaceKind {
+    /// Entering comes before leaving at the same moment: cells that touch leave no gap.
+    pub fn order(self) -> u8 {
+        match self {
+            Self::Enters(_) => 0,
+            Self::WillLeave(..) | Self::Overlap { .. } => 1,
+            Self::Leaves(_) => 2,
+        }
+    }
+
+    /// The cell that it is about.
+    pub fn cell(self) -> u32 {
+        match self {
+            Self::Enters(cell) | Self::Leaves(cell) | Self::WillLeave(cell, _) => cell,
+            Self::Overlap { to, .. } => to,
+        }
+    }
+}
+
 /// Signal at the border of a cell, dBm: the sensitivity of a receiver.
 const SENSITIVITY_DBM: f64 = -82.0;
 /// Path-loss exponent of the log-distance model.
@@ -258,7 +277,7 @@ impl Network {
     }
 
     fn beacon_heard_by(&mut self, cell: u32, mover: u32) {
-        let at = self.movers[mover as usize].trajectory.position(self.now);
+        let at = self.movers[mover as usize].way.position(self.now);
         let c = &self.cells[cell as usize];
         let signal = signal_dbm(at.distance(c.position), c.radius);
         let radios = self.movers[mover as usize].radios.clone();
@@ -447,10 +466,14 @@ impl Network {
         if let Some(next) = self.places.get(index + 1) {
             self.scheduler.at(next.time, Event::Waypoint(index as u32 + 1));
         }
-        let mover = place.mover;
+        self.reach_place(place.mover, place.kind);
+    }
+
+    /// A mobile host is at a place.
+    pub(super) fn reach_place(&mut self, mover: u32, place: PlaceKind) {
         let node = self.movers[mover as usize].node;
-        self.recorder.place(self.now, node, place.kind);
-        match place.kind {
+        self.recorder.place(self.now, node, place);
+        match place {
             PlaceKind::Enters(cell) => self.cells[cell as usize].enter(mover),
             PlaceKind::Leaves(cell) => {
                 self.cells[cell as usize].leave(mover);

@@ -5,6 +5,7 @@ pub(crate) mod cells;
 pub(crate) mod directory;
 pub(crate) mod errors;
 pub(crate) mod forgeries;
+pub(crate) mod ground;
 mod home_agents;
 pub(crate) mod hosts;
 pub(crate) mod kernels;
@@ -14,9 +15,9 @@ mod priority;
 mod processing;
 pub(crate) mod readdressing;
 pub(crate) mod routers;
+pub(crate) mod walks;
 
 use crate::link::{Fate, Link};
-use crate::mobility::Trajectory;
 use crate::radio::Channel;
 use crate::recorder::{DropCause, Recorder};
 use crate::run::RunError;
@@ -28,6 +29,7 @@ use crate::warnings::Notes;
 use cells::{Attachment, Cell, Place};
 use core::hint::cold_path;
 use core::ops::Range;
+use ground::Ground;
 use hosts::HostNode;
 use routers::RouterNode;
 use segue_proto::random::Stream;
@@ -35,6 +37,7 @@ use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::Packet;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use walks::Way;
 
 /// A node of the network.
 pub(crate) enum Node {
@@ -47,7 +50,7 @@ pub(crate) enum Node {
 /// A host that moves.
 pub(crate) struct Mover {
     pub node: u32,
-    pub trajectory: Trajectory,
+    pub way: Way,
     /// Its radios, by their numbers among [`Network::attachments`].
     pub radios: Range<u32>,
 }
@@ -81,7 +84,10 @@ pub(crate) struct Network {
     pub bearers: bearers::Bearers,
     /// The hosts that move.
     pub movers: Vec<Mover>,
+    /// Those on ways that are known from the beginning, in order.
     pub places: Vec<Place>,
+    /// The cells, to those whose way is drawn.
+    pub ground: Ground,
     pub directory: directory::Directory,
     pub forgeries: Vec<forgeries::Forgery>,
     /// When links go down and come up, in order.
@@ -169,6 +175,7 @@ impl Network {
                 generation,
             } => self.attachment_timer(attachment, generation),
             Event::Waypoint(place) => self.place_reached(place as usize),
+            Event::Walk(mover) => self.walk(mover),
             Event::PositionSample => self.sample_position(),
             Event::Directory => self.directory_due(),
             Event::Processed(node) => self.processed(node),
@@ -351,7 +358,7 @@ impl Network {
     fn sample_position(&mut self) {
         let Some(period) = self.sample_period else { return };
         for mover in &self.movers {
-            let at = mover.trajectory.position(self.now);
+            let at = mover.way.position(self.now);
             if let Some(tables) = self.recorder.tables() {
                 tables.position(self.now, mover.node, at.x, at.y);
             }

@@ -2,30 +2,14 @@
 
 use super::ScenarioError;
 use super::mobiles::Mobiles;
+use super::mobility::Source;
 use super::model::ScenarioFile;
 use crate::link_trace::LinkTrace;
-use crate::mobility::Point;
-use crate::mobility::files::{self, MobilityFormat};
-use segue_proto::Instant;
+use crate::mobility::files;
 use segue_proto::units::Coordinate;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// `mobility = { file = "walk.tcl", format = "setdest", node = "0" }` of a mobile host.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MobilitySection {
-    /// The file, from the scenario's directory on.
-    pub file: String,
-    /// Its format.
-    pub format: MobilityFormat,
-    /// Which of the file's nodes.
-    pub node: String,
-    /// What was read.
-    #[serde(skip)]
-    pub points: Arc<Vec<(Instant, Point)>>,
-}
 
 /// Format of a link's trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -78,14 +62,17 @@ fn mobiles(all: &Mobiles, file: &str, directory: &Path) -> Result<Mobiles, Scena
         let Some(section) = &mut mobile.mobility else {
             continue;
         };
-        let text = text(
-            &section.file,
-            &format!("{}.mobility.file", all.key(i)),
-            file,
-            directory,
-        )?;
-        let points = files::read(section.format, &text, &section.node)
-            .map_err(|(line, problem)| ScenarioError::new(&section.file, &format!("line {line}"), problem))?;
+        let Ok(Source::File {
+            file: named,
+            format,
+            node,
+        }) = section.source()
+        else {
+            continue;
+        };
+        let text = text(named, &format!("{}.mobility.file", all.key(i)), file, directory)?;
+        let points = files::read(format, &text, node)
+            .map_err(|(line, problem)| ScenarioError::new(named, &format!("line {line}"), problem))?;
         if let Some((_, first)) = points.first() {
             mobile.from = [first.x, first.y].map(Coordinate::from_metres);
         }

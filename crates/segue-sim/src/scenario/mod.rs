@@ -11,6 +11,7 @@ mod expressions;
 pub mod files;
 mod location;
 mod mobiles;
+pub mod mobility;
 pub mod model;
 mod named;
 mod overrides;
@@ -102,7 +103,13 @@ impl Scenario {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)
         })?;
+        mobility::check(&parsed).map_err(|p| {
+            let (source, name) = named(&p.key);
+            ScenarioError::new(&source, &name, p.expected)
+        })?;
         files::load(&mut parsed, file)?;
+        let seed = parsed.seed;
+        mobility::begin(&mut parsed, seed);
         validate::check(&parsed).map_err(|p| {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)

@@ -1,8 +1,9 @@
 //! The scenario file, key by key. Quantities are written with units; unknown keys are refused.
 
 use super::application_list::Applications;
-use super::files::{MobilitySection, TraceSection};
+use super::files::TraceSection;
 use super::mobiles::Mobiles;
+use super::mobility::MobilitySection;
 use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
@@ -291,7 +292,7 @@ pub struct MobileSection {
     pub points: Vec<[Coordinate; 2]>,
     /// Speed.
     pub speed: Speed,
-    /// A file that says how it moves, instead of pattern, from, to, points, speed and start.
+    /// A file or a model that says how it moves, instead of pattern, from, to, points, speed and start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mobility: Option<MobilitySection>,
     /// When it starts to move.

@@ -21,6 +21,7 @@
 //! number name: others may come or go, and it is the same. What cannot be below zero is drawn again where it would be.
 
 use super::expressions::{self, evaluate};
+use crate::mobility::models::normal;
 use segue_proto::random::Stream;
 use toml::{Table, Value};
 
@@ -332,12 +333,6 @@ impl Distribution<'_> {
             }
         }
     }
-}
-
-/// A draw from the standard normal distribution (Box and Muller 1958).
-fn normal(stream: &mut Stream) -> f64 {
-    let (distance, angle) = (1.0 - stream.uniform(), stream.uniform());
-    libm::sqrt(-2.0 * libm::log(distance)) * libm::cos(core::f64::consts::TAU * angle)
 }
 
 #[cfg(test)]

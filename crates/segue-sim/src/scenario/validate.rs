@@ -513,7 +513,8 @@ fn mobile(s: &ScenarioFile) -> Result<(), Problem> {
             }
             _ => {}
         }
-        if first_cell(s, m).is_none() {
+        // one whose way is drawn comes to a cell sooner or later
+        if super::mobility::model_of(m).is_none() && first_cell(s, m).is_none() {
             // It has no address otherwise, and nothing to hand over.
             return problem(
                 key("from"),
@@ -638,9 +639,9 @@ fn sctp(s: &ScenarioFile) -> Result<(), Problem> {
 
 /// Greatest coordinate, metres: a kilometre means little beyond that to a radio cell.
 const FARTHEST_M: f64 = 1.0e7;
-const FAR: &str = "expected coordinates within 10000 km";
+pub(super) const FAR: &str = "expected coordinates within 10000 km";
 
-fn is_near(p: [Coordinate; 2]) -> bool {
+pub(super) fn is_near(p: [Coordinate; 2]) -> bool {
     p.iter().all(|c| c.metres().abs() <= FARTHEST_M)
 }
 
