@@ -1,5 +1,7 @@
 //! Models of random movement: ways that are drawn leg by leg, of which nobody keeps more than is needed.
 
+pub mod gauss_markov;
+pub mod manhattan;
 pub mod random_waypoint;
 
 use super::{Leg, Point};
@@ -57,6 +59,10 @@ impl Area {
 pub enum Model {
     /// To a place drawn uniformly, there a pause, and on.
     RandomWaypoint(random_waypoint::Parameters),
+    /// Speed and direction that remember what they were.
+    GaussMarkov(gauss_markov::Parameters),
+    /// Along the streets of a grid.
+    Manhattan(manhattan::Parameters),
 }
 
 impl Model {
@@ -65,6 +71,8 @@ impl Model {
     pub fn area(&self) -> Area {
         match self {
             Self::RandomWaypoint(p) => p.area,
+            Self::GaussMarkov(p) => p.area,
+            Self::Manhattan(p) => p.area,
         }
     }
 }
@@ -82,12 +90,16 @@ struct Step {
 #[derive(Clone, Copy, Debug)]
 enum Motion {
     RandomWaypoint(random_waypoint::Motion),
+    GaussMarkov(gauss_markov::Motion),
+    Manhattan(manhattan::Motion),
 }
 
 impl Motion {
     fn step(&mut self, at: Point, stream: &mut Stream) -> Step {
         match self {
             Self::RandomWaypoint(motion) => motion.step(at, stream),
+            Self::GaussMarkov(motion) => motion.step(at, stream),
+            Self::Manhattan(motion) => motion.step(at, stream),
         }
     }
 }
@@ -109,6 +121,14 @@ impl Walk {
             Model::RandomWaypoint(p) => {
                 let (at, motion) = p.begin(&mut stream);
                 (at, Motion::RandomWaypoint(motion))
+            }
+            Model::GaussMarkov(p) => {
+                let (at, motion) = p.begin(&mut stream);
+                (at, Motion::GaussMarkov(motion))
+            }
+            Model::Manhattan(p) => {
+                let (at, motion) = p.begin(&mut stream);
+                (at, Motion::Manhattan(motion))
             }
         };
         Self {

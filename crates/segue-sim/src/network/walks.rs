@@ -230,7 +230,7 @@ mod tests {
     use super::super::ground::Reach;
     use super::*;
     use crate::mobility::Stay;
-    use crate::mobility::models::{Area, Model, random_waypoint};
+    use crate::mobility::models::{Area, Model, gauss_markov, manhattan, random_waypoint};
     use segue_proto::Duration;
     use segue_proto::l2::DurationRange;
     use segue_proto::random::Stream;
@@ -243,11 +243,34 @@ mod tests {
             greatest: Point { x: 900.0, y: 500.0 },
         };
         let pause = DurationRange::uniform(Duration::ZERO, Duration::from_secs(20)).unwrap();
-        vec![Model::RandomWaypoint(random_waypoint::Parameters {
+        let random_waypoint = random_waypoint::Parameters {
             area,
             speed: [1.0, 20.0],
             pause,
-        })]
+        };
+        let gauss_markov = gauss_markov::Parameters {
+            area,
+            alpha: 0.8,
+            speed: 8.0,
+            speed_deviation: 2.0,
+            direction: None,
+            direction_deviation: 1.0,
+            step: Duration::from_secs(1),
+        };
+        let manhattan = manhattan::Parameters {
+            area,
+            spacing: [80.0, 50.0],
+            speed: 8.0,
+            speed_deviation: 2.0,
+            speed_change: 0.2,
+            update: 5.0,
+            turns: [0.5, 0.25, 0.25],
+        };
+        vec![
+            Model::RandomWaypoint(random_waypoint),
+            Model::GaussMarkov(gauss_markov),
+            Model::Manhattan(manhattan),
+        ]
     }
 
     /// Forty circles, small and large, some of which touch nothing, and a cell by the clock.

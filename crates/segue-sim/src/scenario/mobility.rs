@@ -3,23 +3,26 @@
 //! ```toml
 //! mobility = { file = "walk.tcl", format = "setdest", node = "0" }
 //! mobility = { model = "random-waypoint", area = [["0 m", "0 m"], ["2 km", "1 km"]], speed = "0.5 m/s..2 m/s", pause = "0 s..60 s" }
+//! mobility = { model = "gauss-markov", area = [["0 m", "0 m"], ["2 km", "1 km"]], speed = "1.4 m/s", speed_deviation = "0.3 m/s", direction_deviation = "40 deg", alpha = 0.85 }
+//! mobility = { model = "manhattan", area = [["0 m", "0 m"], ["2 km", "1 km"]], streets = ["230 m", "80 m"], speed = "3 km/h", speed_deviation = "0.3 m/s" }
 //! ```
 //!
 //! What a model draws comes from a stream that the run's seed and the host name. So runs with other seeds have other ways.
 
+mod quantities;
+
+pub use quantities::{Angle, SpeedRange};
+
 use super::model::{MobileSection, ScenarioFile};
-use super::validate::{Problem, is_near, point, problem};
+use super::validate::{FAR, Problem, is_near, point, problem};
 use crate::mobility::Point;
 use crate::mobility::files::MobilityFormat;
-use crate::mobility::models::{Area, Model, Walk, random_waypoint};
-use segue_proto::Instant;
+use crate::mobility::models::{Area, Model, Walk, gauss_markov, manhattan, random_waypoint};
 use segue_proto::l2::DurationRange;
 use segue_proto::random::Stream;
-use segue_proto::units::{Coordinate, Speed, UnitError};
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::str::FromStr;
+use segue_proto::units::{Coordinate, Metres, Speed};
+use segue_proto::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// `mobility` of a mobile host. Which keys belong together follows from `file` and `model`, of which it has one.
@@ -50,6 +53,33 @@ pub struct MobilitySection {
     /// Time at a waypoint: one, or a range from which it is drawn uniformly. Left out: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<DurationRange>,
+    /// How much of speed and direction is remembered from step to step, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Standard deviation of the speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_deviation: Option<Speed>,
+    /// Mean direction. Left out: one of its own for each host, drawn uniformly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Angle>,
+    /// Standard deviation of the direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction_deviation: Option<Angle>,
+    /// Time between changes of speed and direction. Left out: 1 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Duration>,
+    /// Distance between streets that go from south to north, and between those that go from west to east.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streets: Option<[Metres; 2]>,
+    /// Shares of those who go straight on, left and right at a crossing. Left out: 0.5, 0.25, 0.25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<[f64; 3]>,
+    /// Way between moments at which the speed may change. Left out: 5 m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update: Option<Metres>,
+    /// Probability that it does then. Left out: 0.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_change: Option<f64>,
 }
 
 /// The models there are.
@@ -58,13 +88,43 @@ pub struct MobilitySection {
 pub enum ModelName {
     /// [`random_waypoint`]
     RandomWaypoint,
+    /// [`gauss_markov`]
+    GaussMarkov,
+    /// [`manhattan`]
+    Manhattan,
 }
 
-/// A speed, or a range of them: `"1.4 m/s"`, `"0.5 m/s..2 m/s"`.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct SpeedRange {
-    least: Speed,
-    greatest: Speed,
+impl ModelName {
+    /// As it is written.
+    fn written(self) -> &'static str {
+        match self {
+            Self::RandomWaypoint => "random-waypoint",
+            Self::GaussMarkov => "gauss-markov",
+            Self::Manhattan => "manhattan",
+        }
+    }
+
+    /// The keys that it has to have, and those that it may have.
+    fn keys(self) -> [&'static [&'static str]; 2] {
+        match self {
+            Self::RandomWaypoint => [&["model", "area", "speed"], &["pause"]],
+            Self::GaussMarkov => [
+                &[
+                    "model",
+                    "area",
+                    "speed",
+                    "alpha",
+                    "speed_deviation",
+                    "direction_deviation",
+                ],
+                &["direction", "step"],
+            ],
+            Self::Manhattan => [
+                &["model", "area", "speed", "streets"],
+                &["turns", "speed_deviation", "update", "speed_change"],
+            ],
+        }
+    }
 }
 
 /// Where a way comes from.
@@ -85,42 +145,47 @@ const LEAST_SIDE: f64 = 1.0;
 impl MobilitySection {
     /// Where the way comes from.
     pub(super) fn source(&self) -> Result<Source<'_>, Problem> {
-        let (readers, needed): (&str, &[&str]) = match (&self.file, self.model) {
+        let (reader, [needed, more]) = match (&self.file, self.model) {
             (Some(_), Some(_)) => return problem("model", "expected either `file` or `model`"),
             (None, None) => return problem("", "expected the key `file` or the key `model`"),
-            (Some(_), None) => ("a file", &["file", "format", "node"]),
-            (None, Some(ModelName::RandomWaypoint)) => {
-                ("model \"random-waypoint\"", &["model", "area", "speed"])
-            }
-        };
-        let more: &[&str] = match self.model {
-            Some(ModelName::RandomWaypoint) => &["pause"],
-            None => &[],
+            (Some(_), None) => ("a file".to_owned(), [&["file", "format", "node"][..], &[]]),
+            (None, Some(model)) => (format!("model \"{}\"", model.written()), model.keys()),
         };
         for (key, is_given) in self.given() {
             if needed.contains(&key) && !is_given {
                 return problem("", format!("expected the key `{key}` too"));
             }
             if is_given && !needed.contains(&key) && !more.contains(&key) {
-                return problem(key, format!("{readers} does not read it"));
+                return problem(key, format!("{reader} does not read it"));
             }
         }
         match (&self.file, self.format, &self.node, self.model) {
             (Some(file), Some(format), Some(node), _) => Ok(Source::File { file, format, node }),
-            (_, _, _, Some(ModelName::RandomWaypoint)) => self.random_waypoint().map(Source::Model),
+            (.., Some(ModelName::RandomWaypoint)) => self.random_waypoint().map(Source::Model),
+            (.., Some(ModelName::GaussMarkov)) => self.gauss_markov().map(Source::Model),
+            (.., Some(ModelName::Manhattan)) => self.manhattan().map(Source::Model),
             _ => problem("", "expected the key `file` or the key `model`"),
         }
     }
 
-    fn given(&self) -> [(&'static str, bool); 7] {
+    fn given(&self) -> [(&'static str, bool); 16] {
         [
             ("file", self.file.is_some()),
             ("format", self.format.is_some()),
             ("node", self.node.is_some()),
             ("model", self.model.is_some()),
             ("area", self.area.is_some()),
+            ("streets", self.streets.is_some()),
             ("speed", self.speed.is_some()),
             ("pause", self.pause.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("speed_deviation", self.speed_deviation.is_some()),
+            ("direction", self.direction.is_some()),
+            ("direction_deviation", self.direction_deviation.is_some()),
+            ("step", self.step.is_some()),
+            ("turns", self.turns.is_some()),
+            ("update", self.update.is_some()),
+            ("speed_change", self.speed_change.is_some()),
         ]
     }
 
@@ -132,10 +197,68 @@ impl MobilitySection {
         }))
     }
 
+    fn gauss_markov(&self) -> Result<Model, Problem> {
+        let radians = |key: &str, angle: Option<Angle>, least: f64| {
+            let degrees = angle.map_or(0.0, Angle::degrees);
+            if (least..=360.0).contains(&degrees) {
+                Ok(degrees * core::f64::consts::TAU / 360.0)
+            } else {
+                problem(key, format!("expected {least} deg to 360 deg"))
+            }
+        };
+        let step = self.step.unwrap_or(Duration::from_secs(1));
+        if !(Duration::from_millis(10)..=Duration::from_secs(3600)).contains(&step) {
+            return problem("step", "expected 10 ms to 3600 s");
+        }
+        let direction = radians("direction", self.direction, -360.0)?;
+        Ok(Model::GaussMarkov(gauss_markov::Parameters {
+            area: self.area()?,
+            alpha: share("alpha", self.alpha, 0.0)?,
+            speed: self.mean_speed()?,
+            speed_deviation: self.speed_deviation()?,
+            direction: self.direction.is_some().then_some(direction),
+            direction_deviation: radians("direction_deviation", self.direction_deviation, 0.0)?,
+            step,
+        }))
+    }
+
+    fn manhattan(&self) -> Result<Model, Problem> {
+        let area = self.area()?;
+        let spacing = self.streets.unwrap_or([Metres::new(0.0); 2]).map(Metres::metres);
+        let sides = [area.width(), area.height()];
+        if (0..2).any(|axis| !(LEAST_SIDE..=sides[axis]).contains(&spacing[axis])) {
+            return problem(
+                "streets",
+                "expected distances of at least 1 m, and of at most the sides of the area",
+            );
+        }
+        let turns = self.turns.unwrap_or([0.5, 0.25, 0.25]);
+        let sum: f64 = turns.iter().sum();
+        if turns.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-6 {
+            return problem(
+                "turns",
+                "expected shares of straight on, left and right that are 1 together",
+            );
+        }
+        let update = self.update.map_or(5.0, Metres::metres);
+        if update < 0.1 {
+            return problem("update", "expected at least 0.1 m");
+        }
+        Ok(Model::Manhattan(manhattan::Parameters {
+            area,
+            spacing,
+            speed: self.mean_speed()?,
+            speed_deviation: self.speed_deviation()?,
+            speed_change: share("speed_change", self.speed_change, 0.2)?,
+            update,
+            turns,
+        }))
+    }
+
     fn area(&self) -> Result<Area, Problem> {
         let corners = self.area.unwrap_or([[Coordinate::from_metres(0.0); 2]; 2]);
         if !corners.iter().all(|corner| is_near(*corner)) {
-            return problem("area", super::validate::FAR);
+            return problem("area", FAR);
         }
         let [a, b] = corners.map(point);
         let area = Area {
@@ -169,6 +292,35 @@ impl MobilitySection {
             return problem("speed", "expected speeds from 0.001 m/s to 10000 m/s");
         }
         Ok(speeds)
+    }
+
+    /// That of a model which knows no range, m/s.
+    fn mean_speed(&self) -> Result<f64, Problem> {
+        match self.speeds()? {
+            [least, greatest] if least < greatest => problem(
+                "speed",
+                "a range: expected the mean, such as \"1.4 m/s\", with `speed_deviation`",
+            ),
+            [speed, _] => Ok(speed),
+        }
+    }
+
+    fn speed_deviation(&self) -> Result<f64, Problem> {
+        let deviation = self.speed_deviation.map_or(0.0, Speed::metres_per_second);
+        if deviation > SPEEDS[1] {
+            return problem("speed_deviation", "expected at most 10000 m/s");
+        }
+        Ok(deviation)
+    }
+}
+
+/// What is given for `key`, if it is from 0 to 1.
+fn share(key: &str, given: Option<f64>, otherwise: f64) -> Result<f64, Problem> {
+    let share = given.unwrap_or(otherwise);
+    if (0.0..=1.0).contains(&share) {
+        Ok(share)
+    } else {
+        problem(key, "expected a number from 0 to 1")
     }
 }
 
@@ -248,178 +400,5 @@ pub(crate) fn begun(s: &ScenarioFile, seed: u64) -> Option<ScenarioFile> {
     })
 }
 
-impl FromStr for SpeedRange {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (least, greatest) = text.split_once("..").unwrap_or((text, text));
-        let (least, greatest): (Speed, Speed) = (least.parse()?, greatest.parse()?);
-        if least.metres_per_second() > greatest.metres_per_second() {
-            return Err(UnitError::NotARange {
-                text: text.to_owned(),
-                expected: "a range with the lower speed first, such as \"0.5 m/s..2 m/s\"",
-            });
-        }
-        Ok(Self { least, greatest })
-    }
-}
-
-impl Serialize for SpeedRange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.least == self.greatest {
-            self.least.serialize(serializer)
-        } else {
-            serializer.collect_str(&format_args!("{}..{}", self.least, self.greatest))
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for SpeedRange {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RangeVisitor)
-    }
-}
-
-/// Reads a text, and refuses a bare number.
-struct RangeVisitor;
-
-impl Visitor<'_> for RangeVisitor {
-    type Value = SpeedRange;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a speed or a range with units, such as \"1.4 m/s\" or \"0.5 m/s..2 m/s\"")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<SpeedRange, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<SpeedRange, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<SpeedRange, E> {
-        self.visit_str(&number.to_string())
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::Scenario;
-    use super::*;
-
-    const WALKERS: &str = include_str!("../../../../scenarios/populations/walkers.toml");
-
-    fn with(mobility: &str, more: &[(&str, &str)]) -> Result<Scenario, String> {
-        let set = [("mobile.0.mobility", mobility), ("walkers", "3")];
-        let set = set.iter().chain(more);
-        let set: Vec<_> = set.map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Scenario::from_toml(WALKERS, "walkers.toml", &set).map_err(super::super::tests::line)
-    }
-
-    const AREA: &str = "area = [[\"0 m\", \"0 m\"], [\"600 m\", \"400 m\"]]";
-
-    #[test]
-    fn what_a_model_cannot_do_with_is_refused_by_its_key() {
-        for (mobility, expected) in [
-            ("{ }", ": expected the key `file` or the key `model`"),
-            (
-                "{ file = \"a\", model = \"random-waypoint\" }",
-                "model: expected either `file` or `model`",
-            ),
-            (
-                "{ file = \"a\", node = \"0\" }",
-                ": expected the key `format` too",
-            ),
-            (
-                "{ file = \"a\", format = \"setdest\", node = \"0\", pause = \"1 s\" }",
-                "pause: a file does not read it",
-            ),
-            (
-                "{ model = \"random-waypont\" }",
-                "mobility.model: `random-waypont`: expected one of random-waypoint",
-            ),
-            (
-                "{ model = \"random-waypoint\", speed = \"1 m/s\" }",
-                ": expected the key `area` too",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA }",
-                ": expected the key `speed` too",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = \"1 m/s\", pase = \"1 s\" }",
-                "unknown key: did you mean `pause`?",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = \"1 m/s\", node = \"1\" }",
-                "node: model \"random-waypoint\" does not read it",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = \"0 m/s..1 m/s\" }",
-                "speed: expected speeds from 0.001 m/s",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = \"2 m/s..1 m/s\" }",
-                "expected a range with the lower speed first",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = 1.4 }",
-                "speed: `1.4` has no unit",
-            ),
-            (
-                "{ model = \"random-waypoint\", AREA, speed = \"1 m/s\", pause = 3 }",
-                "pause: `3` has no unit",
-            ),
-            (
-                "{ model = \"random-waypoint\", area = [[\"0 m\", \"0 m\"], [\"600 m\", \"0 m\"]], speed = \"1 m/s\" }",
-                "area: expected two opposite corners",
-            ),
-            (
-                "{ model = \"random-waypoint\", area = [[\"0 m\", \"0 m\"], [\"60000 km\", \"1 m\"]], speed = \"1 m/s\" }",
-                "area: expected coordinates within",
-            ),
-            (
-                "{ model = \"random-waypoint\", area = [[\"5 km\", \"0 m\"], [\"6 km\", \"1 km\"]], speed = \"1 m/s\" }",
-                "area: out of reach of every cell",
-            ),
-        ] {
-            let error = with(&mobility.replace("AREA", AREA), &[]).expect_err(mobility);
-            assert!(error.contains(expected), "{mobility}: {error}");
-            let of_key = error.starts_with("--set: mobile[0].mobility");
-            assert!(of_key && !error.contains('\n'), "{error}");
-        }
-        let model = format!("{{ model = \"random-waypoint\", {AREA}, speed = \"1 m/s\" }}");
-        for (key, value) in [("to", "[\"1 m\", \"1 m\"]"), ("start", "3 s"), ("speed", "1 m/s")] {
-            let error = with(&model, &[(&format!("mobile.0.{key}"), value)]).expect_err(key);
-            assert!(error.contains("expected nothing here"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_scenario_with_a_model_is_read_again_as_it_was_run() {
-        let model = format!(
-            "{{ model = \"random-waypoint\", {AREA}, speed = \"3 km/h..2 m/s\", pause = \"0 s..30 s\" }}"
-        );
-        let scenario = with(&model, &[]).unwrap();
-        let again = Scenario::from_toml(&scenario.to_toml(), "again.toml", &[]).unwrap();
-        assert_eq!(again.file().mobile, scenario.file().mobile);
-    }
-
-    #[test]
-    fn hosts_begin_where_the_seed_and_their_names_say() {
-        let scenario = with(
-            &format!("{{ model = \"random-waypoint\", {AREA}, speed = \"1 m/s\" }}"),
-            &[],
-        )
-        .unwrap();
-        let places = |seed| {
-            let begun = begun(scenario.file(), seed).expect("a model");
-            begun.mobile.iter().map(|m| m.from).collect::<Vec<_>>()
-        };
-        let own: Vec<_> = scenario.file().mobile.iter().map(|m| m.from).collect();
-        assert_eq!(places(1), own);
-        let [first, second] = [places(1), places(2)];
-        assert!(first[0] != first[1] && first[1] != first[2]);
-        assert!((0..3).all(|host| first[host] != second[host]));
-    }
-}
+mod tests;
