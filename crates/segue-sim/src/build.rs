@@ -215,6 +215,7 @@ pub(crate) fn network_of(
             load,
         })));
     }
+    let roads = routes::Wires::of(s, &numbers);
     for router in &s.router {
         let number = numbers.of(&router.name);
         let cell = s.cell.iter().position(|c| c.router == router.name);
@@ -222,7 +223,7 @@ pub(crate) fn network_of(
         let home_agent = cell.and_then(|cell| shims::home_agent(s, cell, seed));
         let addresses = router_addresses(s, &router.name, number, cell);
         nodes.push(Node::Router(Box::new(RouterNode {
-            routes: Route::table(routes::routes(s, &numbers, number), &addresses),
+            routes: Route::table(routes::routes(s, &numbers, &roads, number), &addresses),
             access,
             timer: LazyTimer::default(),
             addresses,

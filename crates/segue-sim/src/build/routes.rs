@@ -3,34 +3,49 @@
 use super::shims::outside_prefix;
 use super::{Numbers, cell_prefix, wire_address};
 use crate::network::routers::{Way, prefix_of};
-use crate::scenario::model::ScenarioFile;
+use crate::scenario::model::{LinkEntry, ScenarioFile};
+
+/// Which links lead from where to where: of each node, its links by number, with the direction away from it, and the nodes at
+/// their other ends.
+pub(super) struct Wires {
+    ends: Vec<[u32; 2]>,
+    from: Vec<Vec<(u32, u32)>>,
+}
+
+impl Wires {
+    pub fn of(s: &ScenarioFile, numbers: &Numbers<'_>) -> Self {
+        let ends = |link: &LinkEntry| [numbers.of(&link.between[0]), numbers.of(&link.between[1])];
+        let ends: Vec<[u32; 2]> = s.link.iter().map(ends).collect();
+        let mut from = vec![Vec::new(); s.host.len() + s.router.len()];
+        for (number, [a, b]) in (0..).zip(&ends) {
+            from[*a as usize].push((2 * number, *b));
+            from[*b as usize].push((2 * number + 1, *a));
+        }
+        Self { ends, from }
+    }
+}
 
 /// Ways from a router to every prefix: fewest hops, lowest link number among equals.
-pub(super) fn routes(s: &ScenarioFile, numbers: &Numbers<'_>, router: u32) -> Vec<(u64, Way)> {
+pub(super) fn routes(s: &ScenarioFile, numbers: &Numbers<'_>, wires: &Wires, router: u32) -> Vec<(u64, Way)> {
     let nodes = s.host.len() + s.router.len();
     // First link on the way to every node that routers lead to.
     let mut first: Vec<Option<u32>> = vec![None; nodes];
-    let mut seen = vec![false; nodes];
-    seen[router as usize] = true;
+    // How many were found before it.
+    let mut rank: Vec<Option<u32>> = vec![None; nodes];
+    rank[router as usize] = Some(0);
     let mut queue = std::collections::VecDeque::from([router]);
-    let mut order = vec![router];
+    let mut found = 1;
     while let Some(at) = queue.pop_front() {
         let is_host = (at as usize) < s.host.len();
         if is_host {
             continue;
         }
-        for (number, link) in s.link.iter().enumerate() {
-            for direction in 0..2 {
-                let (from, to) = (
-                    numbers.of(&link.between[direction]),
-                    numbers.of(&link.between[1 - direction]),
-                );
-                if from == at && !seen[to as usize] {
-                    seen[to as usize] = true;
-                    first[to as usize] = first[at as usize].or(Some((2 * number + direction) as u32));
-                    queue.push_back(to);
-                    order.push(to);
-                }
+        for &(link, to) in &wires.from[at as usize] {
+            if rank[to as usize].is_none() {
+                rank[to as usize] = Some(found);
+                found += 1;
+                first[to as usize] = first[at as usize].or(Some(link));
+                queue.push_back(to);
             }
         }
     }
@@ -48,16 +63,15 @@ pub(super) fn routes(s: &ScenarioFile, numbers: &Numbers<'_>, router: u32) -> Ve
             routes.extend(way.map(|w| (prefix_of(outside), w)));
         }
     }
-    for (number, link) in s.link.iter().enumerate() {
-        let ends = [numbers.of(&link.between[0]), numbers.of(&link.between[1])];
+    for (number, ends) in wires.ends.iter().enumerate() {
         let own = ends.iter().position(|e| *e == router);
         let way = match own {
             Some(end) => Some((2 * number + end) as u32),
             // The end that the search came by first is the nearer one.
-            None => order
-                .iter()
-                .find(|n| ends.contains(n))
-                .and_then(|n| first[*n as usize]),
+            None => {
+                let nearer = ends.iter().filter_map(|end| Some((rank[*end as usize]?, *end)));
+                nearer.min().and_then(|(_, end)| first[end as usize])
+            }
         };
         routes.extend(way.map(|w| (prefix_of(wire_address(number, 0)), Way::Link(w))));
     }

@@ -13,7 +13,7 @@ pub(crate) struct Bearer {
     pub attachment: u32,
 }
 
-/// All of them. Bearer n has links `first_link` + 2n, to the host, and the one behind it, from the host.
+/// All of them, in the order of cells, and of attachments in each. Bearer n has links `first_link` + 2n, to the host, and the one behind it, from the host.
 #[derive(Debug)]
 pub(crate) struct Bearers {
     first_link: u32,
@@ -35,8 +35,8 @@ impl Bearers {
 
     /// The link to the host, of the bearer that an attachment has in a cell.
     fn down(&self, cell: u32, attachment: u32) -> Option<u32> {
-        let own = |b: &Bearer| (b.cell, b.attachment) == (cell, attachment);
-        let at = self.bearers.iter().position(own)?;
+        let key = |b: &Bearer| (b.cell, b.attachment);
+        let at = self.bearers.binary_search_by_key(&(cell, attachment), key).ok()?;
         Some(self.first_link + 2 * at as u32)
     }
 }
@@ -56,7 +56,11 @@ impl Network {
     /// An access router sends a packet into a cell with bearers: to everybody, or to one attachment.
     pub fn send_down_bearers(&mut self, cell: u32, packet: PacketRef, to: Option<u32>) {
         let Some(to) = to else {
-            for attachment in 0..self.attachments.len() as u32 {
+            let reached = self.cells[cell as usize].reached_by.iter();
+            let radios = reached.flat_map(|mover| self.movers[*mover as usize].radios.clone());
+            let mut radios: Vec<u32> = radios.collect();
+            radios.sort_unstable();
+            for attachment in radios {
                 if self.reaches(cell, attachment)
                     && let Some(down) = self.bearers.down(cell, attachment)
                 {
@@ -95,11 +99,11 @@ impl Network {
 
     /// A radio lost its link: what it had still to send up its bearers is lost.
     pub fn flush_bearers(&mut self, attachment: u32) {
-        for number in 0..self.bearers.bearers.len() {
-            if self.bearers.bearers[number].attachment != attachment {
+        for cell in 0..self.cells.len() as u32 {
+            let Some(down) = self.bearers.down(cell, attachment) else {
                 continue;
-            }
-            let up = self.bearers.first_link as usize + 2 * number + 1;
+            };
+            let up = down as usize + 1;
             let node = self.attachments[attachment as usize].node;
             for packet in self.links[up].abandon(self.now) {
                 self.drop_packet(packet, node, DropCause::NoLink);
