@@ -94,7 +94,9 @@ def _unknown(name: str) -> str:
 
 def _bundled(path: Path) -> Scenario:
     name = path.relative_to(BUNDLED).with_suffix("").as_posix()
-    return Scenario(name=name, file=f"scenarios/{name}.toml", text=_read(path))
+    short = f"scenarios/{name}.toml"
+    # the files that a scenario names are found from its own on, wherever one is
+    return Scenario(name=name, file=short if Path(short).is_file() else str(path), text=_read(path))
 
 
 def _read(path: Path) -> str:

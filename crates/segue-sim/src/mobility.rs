@@ -1,6 +1,7 @@
 //! Where a mobile host is, and when it enters and leaves circles: piecewise linear motion, solved in closed form.
 
 pub mod files;
+pub mod geography;
 pub mod models;
 
 use segue_proto::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! The same seed gives the same bits: twice in a row, in another process, and with every hop through real bytes.
 
-use crate::common::{all_scenarios, metrics};
+use crate::common::{all_scenarios, metrics, metrics_of};
 
 const SHORT: (&str, &str) = ("duration", "40 s");
 
@@ -15,9 +15,9 @@ fn every_scenario_gives_the_same_hash_typed_exact_and_again() {
         } else {
             SHORT
         };
-        let typed = metrics(&text, &[short], 5);
-        let again = metrics(&text, &[short], 5);
-        let exact = metrics(&text, &[short, ("wire", "exact")], 5);
+        let typed = metrics_of(&path, &text, &[short], 5);
+        let again = metrics_of(&path, &text, &[short], 5);
+        let exact = metrics_of(&path, &text, &[short, ("wire", "exact")], 5);
         assert!(typed.packets_sent > 0, "{path}: nothing happened");
         assert_eq!(typed, again, "{path}: two runs differ");
         assert_eq!(typed, exact, "{path}: typed and exact wire differ");

@@ -1,6 +1,6 @@
 //! What a run warns of.
 
-use crate::common::{all_scenarios, metrics};
+use crate::common::{all_scenarios, metrics, metrics_of};
 use segue_sim::Metrics;
 use segue_sim::warnings::WarningKind;
 
@@ -218,7 +218,7 @@ fn ilnp_hard_moves_to_what_remains_where_both_networks_were_in_reach_from_the_st
 #[test]
 fn scenarios_of_the_repository_warn_of_nothing_but_what_they_show() {
     for (path, text) in all_scenarios() {
-        let m = metrics(&text, &[("duration", "50 s")], 1);
+        let m = metrics_of(&path, &text, &[("duration", "50 s")], 1);
         let shows = |kind| match kind {
             WarningKind::OutOfCoverage => ["coverage-gap", "vertical", "campus-walk"]
                 .iter()

@@ -114,9 +114,9 @@ pub(super) fn beacons_fit(s: &ScenarioFile) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether two cells can lie within each other: by the clock or to other radios, each has a reach of its own.
+/// Whether two cells can lie within each other: by the clock or to other radios, each has a reach of its own; and there are layers.
 pub(super) fn told_apart(a: &CellEntry, b: &CellEntry) -> bool {
-    a.present.is_some() || b.present.is_some() || a.technology != b.technology
+    a.present.is_some() || b.present.is_some() || a.technology != b.technology || a.overlaid || b.overlaid
 }
 
 fn shares(a: &CellEntry, b: &CellEntry) -> bool {

@@ -113,7 +113,7 @@ fn unread(error: &std::io::Error) -> String {
     clippy::disallowed_methods,
     reason = "a scenario is read before it runs, with the files that it names"
 )]
-fn text(named: &str, key: &str, file: &str, directory: &Path) -> Result<String, ScenarioError> {
+pub(super) fn text(named: &str, key: &str, file: &str, directory: &Path) -> Result<String, ScenarioError> {
     let path: PathBuf = directory.join(named);
     let refuse = |problem: String| ScenarioError::new(file, key, format!("`{named}`: {problem}"));
     let length = std::fs::metadata(&path).map_err(|e| refuse(unread(&e)))?;

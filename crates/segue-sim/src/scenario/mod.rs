@@ -4,6 +4,7 @@ mod access;
 mod application_list;
 mod applications;
 mod cases;
+mod cell_files;
 mod effect;
 pub mod error;
 pub mod events;
@@ -73,19 +74,21 @@ impl Scenario {
             set.push((key, value.clone()));
         }
         let overrides = &set[..];
+        let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
+        let cell_files = cell_files::expand(&mut table, file, &source)?;
         let populations = populations::expand(&mut table).map_err(|(key, problem)| {
-            let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
-            ScenarioError::new(&source, &key, problem)
+            let key = cell_files.entry_of(&key);
+            ScenarioError::new(&source(&key), &key, problem)
         })?;
+        let entry_of = |key: &str| cell_files.entry_of(&populations.entry_of(key));
         technology::apply(&mut table, file)?;
         shape::check(&table).map_err(|(key, expected)| {
-            let key = populations.entry_of(&key);
-            let source = overrides::source_of(&key, overrides).unwrap_or_else(|| file.to_owned());
-            ScenarioError::new(&source, &key, expected)
+            let key = entry_of(&key);
+            ScenarioError::new(&source(&key), &key, expected)
         })?;
         // a key that follows from a parameter goes by the name of that
         let named = |key: &str| {
-            let key = &populations.entry_of(key)[..];
+            let key = &entry_of(key)[..];
             let (name, outside) = parameters.naming(key);
             let source = overrides::source_of(key, overrides);
             let set = outside.then(|| overrides::SOURCE.to_owned());

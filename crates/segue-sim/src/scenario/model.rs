@@ -636,6 +636,9 @@ pub struct CellEntry {
     /// Greatest time between them, instead of `address.ra_interval_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ra_interval_max: Option<Duration>,
+    /// It is one of several layers: other cells may lie within it, and it within others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overlaid: bool,
     /// When its prefix is replaced by another, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub renumberings: Vec<super::events::Renumbering>,

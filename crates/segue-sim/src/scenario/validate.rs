@@ -10,7 +10,7 @@ use segue_proto::app::Transport;
 use segue_proto::l2::Latency;
 use segue_proto::units::{Coordinate, QueueLimit};
 use segue_wire::ilnp::{Locator, Nid};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A key with what was expected of it.
 pub(super) struct Problem {
@@ -283,7 +283,7 @@ fn cells(s: &ScenarioFile) -> Result<(), Problem> {
                 return problem(
                     key("position"),
                     format!(
-                        "cells `{}` and `{}` lie within each other: expected cells of which each covers ground of its own",
+                        "cells `{}` and `{}` lie within each other: expected cells of which each covers ground of its own, or `overlaid = true`",
                         other.name, cell.name
                     ),
                 );
@@ -451,14 +451,15 @@ fn connected(s: &ScenarioFile) -> Result<(), Problem> {
     let Some((_, first)) = nodes.next() else {
         return Ok(());
     };
-    let mut reached = vec![first];
-    while let Some(next) = s
-        .link
-        .iter()
-        .flat_map(|l| [(&l.between[0], &l.between[1]), (&l.between[1], &l.between[0])])
-        .find(|(from, to)| reached.contains(from) && !reached.contains(to))
-    {
-        reached.push(next.1);
+    let mut neighbors: BTreeMap<&String, Vec<&String>> = BTreeMap::new();
+    for [a, b] in s.link.iter().map(|l| &l.between) {
+        neighbors.entry(a).or_default().push(b);
+        neighbors.entry(b).or_default().push(a);
+    }
+    let (mut reached, mut open) = (BTreeSet::from([first]), vec![first]);
+    while let Some(at) = open.pop() {
+        let next = neighbors.get(at).into_iter().flatten();
+        open.extend(next.filter(|to| reached.insert(to)));
     }
     match nodes.find(|(_, name)| !reached.contains(name)) {
         Some((key, name)) => problem(

@@ -35,11 +35,16 @@ to = "b"
 
 /// Runs a scenario text with overrides.
 pub fn metrics(text: &str, overrides: &[(&str, &str)], seed: u64) -> Metrics {
+    metrics_of("test", text, overrides, seed)
+}
+
+/// Runs the text of a scenario file, which may name others beside it.
+pub fn metrics_of(path: &str, text: &str, overrides: &[(&str, &str)], seed: u64) -> Metrics {
     let overrides: Vec<_> = overrides
         .iter()
         .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
         .collect();
-    let scenario = Scenario::from_toml(text, "test", &overrides).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = Scenario::from_toml(text, path, &overrides).unwrap_or_else(|e| panic!("{e}"));
     let options = RunOptions {
         seed: Some(seed),
         ..RunOptions::default()
