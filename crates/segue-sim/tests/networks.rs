@@ -157,6 +157,40 @@ fn a_way_from_a_file_is_walked_like_one_that_was_written_out() {
     }
 }
 
+/// SIGMA's mobile host, three times over, each with a way from one file.
+fn three_from(file: &str) -> String {
+    let text = SIGMA
+        .replacen("name = \"mh\"", "name = \"mh{i}\"\ncount = 3", 1)
+        .replace("to = \"mh\"", "to = \"mh0\"");
+    let (begin, end) = (text.find("[mobile]").unwrap(), text.find("[l2]").unwrap());
+    let mobile = format!(
+        "[[mobile]]\nhost = \"mh{{i}}\"\ncount = 3\nmobility = {{ file = \"{file}\", format = \"sumo-fcd\", node = \"flow.{{i}}\" }}\n\n"
+    );
+    format!("{}{mobile}{}", &text[..begin], &text[end..])
+}
+
+#[test]
+fn a_population_takes_its_ways_from_one_file() {
+    let scenario = read(&three_from("crowd.xml"), &[]).unwrap();
+    let begins = |n: usize| {
+        let mobile = scenario.file().mobile.iter().nth(n).unwrap();
+        let points = &mobile.mobility.as_ref().unwrap().points;
+        (mobile.from.map(|c| c.metres()), points.len())
+    };
+    assert_eq!(begins(0), ([0.0, 0.0], 2));
+    assert_eq!(begins(1), ([70.0, 0.0], 2));
+    // it is where it is first seen
+    assert_eq!(begins(2), ([30.0, 10.0], 1));
+    let error = refused(&three_from("walk.xml"), &[]);
+    assert!(error.starts_with("walk.xml: line "), "{error}");
+    assert!(error.ends_with("no vehicle or person `flow.0`"), "{error}");
+    let error = refused(&three_from("missing.xml"), &[]);
+    assert!(
+        error.contains(": mobile[0].mobility.file: `missing.xml`: cannot be read"),
+        "{error}"
+    );
+}
+
 #[test]
 fn typed_and_exact_wire_agree_on_handovers_between_technologies() {
     for (case, more) in [

@@ -30,6 +30,9 @@ const AXIS: f64 = 6_378_137.0;
 const ECCENTRICITY_2: f64 = 6.694_379_990_14e-3;
 /// Closer to a pole there is no east.
 const GREATEST_LATITUDE: f64 = 89.0;
+/// What is said of a point that [`Plane::around`] has no plane for.
+pub(crate) const NOWHERE: &str =
+    "expected a latitude from -89 deg to 89 deg and a longitude from -180 deg to 180 deg";
 
 impl Plane {
     /// The plane around a point; none near a pole, or where there is no such point.

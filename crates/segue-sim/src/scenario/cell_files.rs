@@ -17,9 +17,9 @@
 
 use super::ScenarioError;
 use super::files::text;
-use super::mobility::Angle;
+use super::mobility::{Angle, Origin};
 use crate::link_trace::{lines, short};
-use crate::mobility::geography::{Geodetic, Plane};
+use crate::mobility::geography::{Geodetic, NOWHERE, Plane};
 use segue_proto::units::Metres;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,13 +65,6 @@ struct FromCsv {
     /// Keys of the link to the router of an area.
     #[serde(default)]
     area_link: Option<Table>,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Origin {
-    lat: Angle,
-    lon: Angle,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
@@ -293,22 +286,12 @@ impl FromCsv {
     fn plane(&self, rows: &[Row]) -> Result<Plane, Wrong> {
         let mean =
             |of: fn(&Geodetic) -> f64| rows.iter().map(|row| of(&row.at)).sum::<f64>() / rows.len() as f64;
-        let origin = match self.origin {
-            Some(origin) => Geodetic {
-                lat_deg: origin.lat.degrees(),
-                lon_deg: origin.lon.degrees(),
-            },
-            None => Geodetic {
-                lat_deg: mean(|at| at.lat_deg),
-                lon_deg: mean(|at| at.lon_deg),
-            },
+        let mean = || Geodetic {
+            lat_deg: mean(|at| at.lat_deg),
+            lon_deg: mean(|at| at.lon_deg),
         };
-        Plane::around(origin).ok_or_else(|| {
-            (
-                "origin".to_owned(),
-                "expected a latitude from -89 deg to 89 deg and a longitude".to_owned(),
-            )
-        })
+        let origin = self.origin.map_or_else(mean, Origin::geodetic);
+        Plane::around(origin).ok_or_else(|| ("origin".to_owned(), NOWHERE.to_owned()))
     }
 
     /// The cell of a row.

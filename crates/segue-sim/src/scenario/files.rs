@@ -5,9 +5,11 @@ use super::mobiles::Mobiles;
 use super::mobility::Source;
 use super::model::ScenarioFile;
 use crate::link_trace::LinkTrace;
-use crate::mobility::files;
+use crate::mobility::files::{self, MobilityFormat, Timed};
+use crate::mobility::geography::Plane;
 use segue_proto::units::Coordinate;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,23 +58,54 @@ pub(super) fn load(s: &mut ScenarioFile, file: &str) -> Result<(), ScenarioError
     Ok(())
 }
 
+/// What the hosts of one file are given.
+struct Nodes<'a> {
+    file: &'a str,
+    format: MobilityFormat,
+    plane: Option<Plane>,
+    /// Their numbers, and nodes.
+    of: Vec<(usize, &'a str)>,
+}
+
 fn mobiles(all: &Mobiles, file: &str, directory: &Path) -> Result<Mobiles, ScenarioError> {
-    let mut read = all.clone();
-    for (i, mobile) in read.iter_mut().enumerate() {
-        let Some(section) = &mut mobile.mobility else {
-            continue;
-        };
+    // a file is read once, however many hosts are in it
+    let mut files: Vec<Nodes<'_>> = Vec::new();
+    let sections = all.iter().enumerate();
+    for (i, section) in sections.filter_map(|(i, m)| Some((i, m.mobility.as_ref()?))) {
         let Ok(Source::File {
-            file: named,
+            file,
             format,
             node,
+            plane,
         }) = section.source()
         else {
             continue;
         };
-        let text = text(named, &format!("{}.mobility.file", all.key(i)), file, directory)?;
-        let points = files::read(format, &text, node)
-            .map_err(|(line, problem)| ScenarioError::new(named, &format!("line {line}"), problem))?;
+        let same = |f: &&mut Nodes<'_>| (f.file, f.format, f.plane) == (file, format, plane);
+        match files.iter_mut().find(same) {
+            Some(there) => there.of.push((i, node)),
+            None => files.push(Nodes {
+                file,
+                format,
+                plane,
+                of: vec![(i, node)],
+            }),
+        }
+    }
+    let mut ways: BTreeMap<usize, Timed> = BTreeMap::new();
+    for f in files {
+        let key = format!("{}.mobility.file", all.key(f.of[0].0));
+        let text = text(f.file, &key, file, directory)?;
+        let nodes: Vec<&str> = f.of.iter().map(|(_, node)| *node).collect();
+        let read = files::read(f.format, &text, &nodes, f.plane.as_ref())
+            .map_err(|(line, problem)| ScenarioError::new(f.file, &format!("line {line}"), problem))?;
+        ways.extend(f.of.iter().map(|(i, _)| *i).zip(read));
+    }
+    let mut read = all.clone();
+    for (i, mobile) in read.iter_mut().enumerate() {
+        let (Some(section), Some(points)) = (&mut mobile.mobility, ways.remove(&i)) else {
+            continue;
+        };
         if let Some((_, first)) = points.first() {
             mobile.from = [first.x, first.y].map(Coordinate::from_metres);
         }

@@ -11,12 +11,13 @@
 
 mod quantities;
 
-pub use quantities::{Angle, SpeedRange};
+pub use quantities::{Angle, Origin, SpeedRange};
 
 use super::model::{MobileSection, ScenarioFile};
 use super::validate::{FAR, Problem, is_near, point, problem};
 use crate::mobility::Point;
 use crate::mobility::files::MobilityFormat;
+use crate::mobility::geography::{self, Plane};
 use crate::mobility::models::{Area, Model, Walk, gauss_markov, manhattan, random_waypoint};
 use segue_proto::l2::DurationRange;
 use segue_proto::random::Stream;
@@ -38,6 +39,9 @@ pub struct MobilitySection {
     /// Which of the file's nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// In floating car data with longitude and latitude: the point that becomes x = 0 and y = 0. Left out: places are metres.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// What was read.
     #[serde(skip)]
     pub points: Arc<Vec<(Instant, Point)>>,
@@ -133,6 +137,8 @@ pub(super) enum Source<'a> {
         file: &'a str,
         format: MobilityFormat,
         node: &'a str,
+        /// Where longitude and latitude belong.
+        plane: Option<Plane>,
     },
     Model(Model),
 }
@@ -148,7 +154,10 @@ impl MobilitySection {
         let (reader, [needed, more]) = match (&self.file, self.model) {
             (Some(_), Some(_)) => return problem("model", "expected either `file` or `model`"),
             (None, None) => return problem("", "expected the key `file` or the key `model`"),
-            (Some(_), None) => ("a file".to_owned(), [&["file", "format", "node"][..], &[]]),
+            (Some(_), None) => (
+                "a file".to_owned(),
+                [&["file", "format", "node"][..], &["origin"]],
+            ),
             (None, Some(model)) => (format!("model \"{}\"", model.written()), model.keys()),
         };
         for (key, is_given) in self.given() {
@@ -160,7 +169,12 @@ impl MobilitySection {
             }
         }
         match (&self.file, self.format, &self.node, self.model) {
-            (Some(file), Some(format), Some(node), _) => Ok(Source::File { file, format, node }),
+            (Some(file), Some(format), Some(node), _) => Ok(Source::File {
+                file,
+                format,
+                node,
+                plane: self.plane(format)?,
+            }),
             (.., Some(ModelName::RandomWaypoint)) => self.random_waypoint().map(Source::Model),
             (.., Some(ModelName::GaussMarkov)) => self.gauss_markov().map(Source::Model),
             (.., Some(ModelName::Manhattan)) => self.manhattan().map(Source::Model),
@@ -168,11 +182,12 @@ impl MobilitySection {
         }
     }
 
-    fn given(&self) -> [(&'static str, bool); 16] {
+    fn given(&self) -> [(&'static str, bool); 17] {
         [
             ("file", self.file.is_some()),
             ("format", self.format.is_some()),
             ("node", self.node.is_some()),
+            ("origin", self.origin.is_some()),
             ("model", self.model.is_some()),
             ("area", self.area.is_some()),
             ("streets", self.streets.is_some()),
@@ -187,6 +202,17 @@ impl MobilitySection {
             ("update", self.update.is_some()),
             ("speed_change", self.speed_change.is_some()),
         ]
+    }
+
+    fn plane(&self, format: MobilityFormat) -> Result<Option<Plane>, Problem> {
+        let Some(origin) = self.origin else {
+            return Ok(None);
+        };
+        if format != MobilityFormat::SumoFcd {
+            return problem("origin", "is of format \"sumo-fcd\": others have metres");
+        }
+        let plane = Plane::around(origin.geodetic());
+        plane.map_or_else(|| problem("origin", geography::NOWHERE), |plane| Ok(Some(plane)))
     }
 
     fn random_waypoint(&self) -> Result<Model, Problem> {

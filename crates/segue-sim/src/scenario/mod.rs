@@ -110,7 +110,10 @@ impl Scenario {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)
         })?;
-        files::load(&mut parsed, file)?;
+        files::load(&mut parsed, file).map_err(|e| ScenarioError {
+            key: entry_of(&e.key),
+            ..e
+        })?;
         let seed = parsed.seed;
         mobility::begin(&mut parsed, seed);
         validate::check(&parsed).map_err(|p| {

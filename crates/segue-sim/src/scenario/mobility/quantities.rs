@@ -1,5 +1,6 @@
 //! Quantities of models of movement.
 
+use crate::mobility::geography::Geodetic;
 use segue_proto::units::{Speed, UnitError};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,6 +25,25 @@ impl Angle {
     #[must_use]
     pub const fn degrees(self) -> f64 {
         self.degrees
+    }
+}
+
+/// A point that becomes x = 0 and y = 0 of the plane: `{ lat = "52.52 deg", lon = "13.40 deg" }`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// Latitude, degrees north.
+    pub lat: Angle,
+    /// Longitude, degrees east.
+    pub lon: Angle,
+}
+
+impl Origin {
+    pub(crate) fn geodetic(self) -> Geodetic {
+        Geodetic {
+            lat_deg: self.lat.degrees(),
+            lon_deg: self.lon.degrees(),
+        }
     }
 }
 

@@ -31,6 +31,14 @@ fn what_a_model_cannot_do_with_is_refused_by_its_key() {
             "pause: a file does not read it",
         ),
         (
+            "{ file = \"a\", format = \"setdest\", node = \"0\", origin = { lat = \"1 deg\", lon = \"1 deg\" } }",
+            "origin: is of format \"sumo-fcd\"",
+        ),
+        (
+            "{ file = \"a\", format = \"sumo-fcd\", node = \"0\", origin = { lat = \"1 deg\", lon = \"181 deg\" } }",
+            "origin: expected a latitude from -89 deg",
+        ),
+        (
             "{ model = \"random-waypont\" }",
             "mobility.model: `random-waypont`: expected one of random-waypoint",
         ),
