@@ -155,7 +155,7 @@ pub(crate) fn network_of(
     let end = Instant::ZERO + s.duration;
     let stream = |name: &str| Stream::new(seed, name);
 
-    let (mut links, mut link_ends) = wires(s, &numbers, &stream);
+    let (links, link_ends) = wires(s, &numbers, &stream);
     let (cells, channels, stations) = radio_cells(s, &numbers, &stream);
     let mut movers: Vec<Mover> = s
         .mobile
@@ -235,7 +235,7 @@ pub(crate) fn network_of(
         })));
     }
 
-    let bearers = bearers::all(s, &cells, &attachments, &mut links, &mut link_ends, &stream);
+    let bearers = bearers::all(s, links.len(), seed);
     let ground = way::ground(s, end);
     let places = way::places(&ground, &movers);
     let on_the_move = |host: &&HostEntry| comes_and_goes(s, &host.name);

@@ -396,14 +396,15 @@ impl About<'_> {
             load.is_over()
                 .then(|| Warning::new(WarningKind::Overload, None, text))
         };
-        let links = network.links.iter().enumerate().filter_map(|(number, link)| {
+        let links = network.bearers.links_in_order().filter_map(|number| {
+            let number = number as usize;
             let ends = (network.link_ends[number ^ 1].node, network.link_ends[number].node);
             let what = format!(
                 "the queue of the link from `{}` to `{}`",
                 self.name(ends.0),
                 self.name(ends.1)
             );
-            over(link.load(), what)
+            over(network.links[number].load(), what)
         });
         let channels = network.notes.channels.iter().enumerate();
         let channels = channels.filter_map(|(channel, &load)| {

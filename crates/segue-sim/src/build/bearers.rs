@@ -1,67 +1,33 @@
 //! Links that a station has to itself in a cell.
 
 use super::cell_prefixes;
-use crate::link::{Link, LinkConfig, Service, Silence};
+use crate::link::{LinkConfig, Service, Silence};
 use crate::loss::LossModel;
-use crate::network::LinkEnd;
-use crate::network::bearers::{Bearer, Bearers};
-use crate::network::cells::{Attachment, Cell};
+use crate::network::bearers::{Bearers, Direction};
 use crate::network::routers::prefix_of;
 use crate::scenario::events;
 use crate::scenario::model::{CellEntry, ScenarioFile};
 use crate::scenario::remedy::greatest_window;
 use crate::scenario::technology::DirectionSection;
-use segue_proto::random::Stream;
+use segue_proto::Instant;
 use segue_proto::tcp::WindowClamp;
-use segue_proto::{Instant, InterfaceId};
 
-/// A pair of links for every radio and cell with bearers that it can hear, behind those of the wires: the even one leads
-/// to the host.
-pub(super) fn all(
-    s: &ScenarioFile,
-    cells: &[Cell],
-    attachments: &[Attachment],
-    links: &mut Vec<Link>,
-    ends: &mut Vec<LinkEnd>,
-    stream: &impl Fn(&str) -> Stream,
-) -> Bearers {
-    let first_link = links.len() as u32;
-    let mut bearers = Vec::new();
-    for (number, entry) in s.cell.iter().enumerate() {
-        let Some(section) = &entry.bearer else { continue };
-        for (at, attachment) in attachments.iter().enumerate() {
-            if !attachment.hears(&cells[number]) {
-                continue;
-            }
-            let ways = [
-                (&section.down, "down", attachment.node, attachment.interface),
-                (&section.up, "up", cells[number].router, InterfaceId::default()),
-            ];
-            for (direction_section, name, node, interface) in ways {
-                let name = format!("bearer of attachment {at} in cell {number}/{name}");
-                let service = if s.signalling_priority {
-                    Service::HeadOfLine
-                } else {
-                    Service::Fifo
-                };
-                let config = direction(direction_section, &plain(service));
-                let link = Link::new(links.len() as u32, config, stream(&name));
-                let trace = direction_section.trace.as_ref().and_then(|t| t.trace.clone());
-                links.push(
-                    link.with_jitter_held(direction_section.jitter_hold)
-                        .with_set_up(direction_section.set_up, direction_section.set_up_hold)
-                        .with_silences(silences(&direction_section.silences, None))
-                        .with_trace(trace),
-                );
-                ends.push(LinkEnd { node, interface });
-            }
-            bearers.push(Bearer {
-                cell: number as u32,
-                attachment: at as u32,
-            });
-        }
-    }
-    Bearers::new(first_link, bearers)
+/// What bearers are made of, whose links come behind those of the wires.
+pub(super) fn all(s: &ScenarioFile, first_link: usize, seed: u64) -> Bearers {
+    let service = if s.signalling_priority {
+        Service::HeadOfLine
+    } else {
+        Service::Fifo
+    };
+    let way = |section: &DirectionSection| Direction {
+        config: direction(section, &plain(service)),
+        jitter_hold: section.jitter_hold,
+        set_up: (section.set_up, section.set_up_hold),
+        silences: silences(&section.silences, None),
+        trace: section.trace.as_ref().and_then(|t| t.trace.clone()),
+    };
+    let both = |cell: &CellEntry| cell.bearer.as_ref().map(|b| [way(&b.down), way(&b.up)]);
+    Bearers::new(first_link as u32, s.cell.iter().map(both).collect(), seed)
 }
 
 /// The silences of a way that leads to this node, or to wherever it does.

@@ -1,10 +1,15 @@
 //! Cells without a shared channel: every station has a link of its own to the access router, as in cellular networks and
 //! at a switch. Beacons are heard at once and take nothing of it.
 
-use super::Network;
+use super::{LinkEnd, Network};
+use crate::link::{Link, LinkConfig, Silence};
+use crate::link_trace::LinkTrace;
 use crate::recorder::DropCause;
 use crate::store::PacketRef;
-use segue_proto::CellId;
+use segue_proto::random::Stream;
+use segue_proto::{CellId, Duration, InterfaceId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a station has to itself in a cell.
 #[derive(Clone, Copy, Debug)]
@@ -13,17 +18,50 @@ pub(crate) struct Bearer {
     pub attachment: u32,
 }
 
-/// All of them, in the order of cells, and of attachments in each. Bearer n has links `first_link` + 2n, to the host, and the one behind it, from the host.
+/// What the links of a cell's bearers are like, in one direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Direction {
+    pub config: LinkConfig,
+    pub jitter_hold: Option<Duration>,
+    /// How long it takes, and how long it holds.
+    pub set_up: (Duration, Duration),
+    pub silences: Vec<Silence>,
+    pub trace: Option<Arc<LinkTrace>>,
+}
+
+impl Direction {
+    fn link(&self, index: usize, stream: Stream) -> Link {
+        Link::new(index as u32, self.config.clone(), stream)
+            .with_jitter_held(self.jitter_hold)
+            .with_set_up(self.set_up.0, self.set_up.1)
+            .with_silences(self.silences.clone())
+            .with_trace(self.trace.clone())
+    }
+}
+
+/// All of them: each is made when something is first sent over it, since of a crowd in a town most are never used. Bearer n has links
+/// `first_link` + 2n, to the host, and the one behind it, from the host.
 #[derive(Debug)]
 pub(crate) struct Bearers {
     first_link: u32,
+    /// Of each cell, down and up; nothing where it is a shared channel.
+    cells: Vec<Option<[Direction; 2]>>,
+    seed: u64,
     bearers: Vec<Bearer>,
+    /// Their numbers, by cell and attachment.
+    numbers: BTreeMap<(u32, u32), u32>,
 }
 
 impl Bearers {
     /// Bearers whose links begin at `first_link`.
-    pub fn new(first_link: u32, bearers: Vec<Bearer>) -> Self {
-        Self { first_link, bearers }
+    pub fn new(first_link: u32, cells: Vec<Option<[Direction; 2]>>, seed: u64) -> Self {
+        Self {
+            first_link,
+            cells,
+            seed,
+            bearers: Vec::new(),
+            numbers: BTreeMap::new(),
+        }
     }
 
     /// The bearer that `link` is a direction of.
@@ -33,18 +71,54 @@ impl Bearers {
         self.bearers.get(at as usize).copied()
     }
 
-    /// The link to the host, of the bearer that an attachment has in a cell.
+    /// All links, wires and then bearers in the order of cells, and of attachments in each.
+    pub fn links_in_order(&self) -> impl Iterator<Item = u32> + '_ {
+        let down = self.numbers.values().map(|number| self.first_link + 2 * number);
+        (0..self.first_link).chain(down.flat_map(|down| [down, down + 1]))
+    }
+
+    /// The link to the host, of the bearer that an attachment has used in a cell.
     fn down(&self, cell: u32, attachment: u32) -> Option<u32> {
-        let key = |b: &Bearer| (b.cell, b.attachment);
-        let at = self.bearers.binary_search_by_key(&(cell, attachment), key).ok()?;
-        Some(self.first_link + 2 * at as u32)
+        let number = self.numbers.get(&(cell, attachment))?;
+        Some(self.first_link + 2 * number)
     }
 }
 
 impl Network {
+    /// The link to the host, of the bearer that an attachment has in a cell, if it can have one.
+    fn bearer(&mut self, cell: u32, attachment: u32) -> Option<u32> {
+        self.bearers
+            .down(cell, attachment)
+            .or_else(|| self.make_bearer(cell, attachment))
+    }
+
+    #[inline(never)]
+    fn make_bearer(&mut self, cell: u32, attachment: u32) -> Option<u32> {
+        let (a, c) = (&self.attachments[attachment as usize], &self.cells[cell as usize]);
+        if !a.hears(c) {
+            return None;
+        }
+        let directions = self.bearers.cells[cell as usize].as_ref()?;
+        let ends = [
+            ("down", a.node, a.interface),
+            ("up", c.router, InterfaceId::default()),
+        ];
+        let down = self.links.len() as u32;
+        for (direction, (name, node, interface)) in directions.iter().zip(ends) {
+            let name = format!("bearer of attachment {attachment} in cell {cell}/{name}");
+            let stream = Stream::new(self.bearers.seed, &name);
+            self.links.push(direction.link(self.links.len(), stream));
+            self.link_ends.push(LinkEnd { node, interface });
+        }
+        let number = self.bearers.bearers.len() as u32;
+        self.bearers.numbers.insert((cell, attachment), number);
+        self.bearers.bearers.push(Bearer { cell, attachment });
+        Some(down)
+    }
+
     /// A radio sends a packet up its bearer.
     pub fn send_up_bearer(&mut self, attachment: u32, cell: u32, packet: PacketRef) {
-        match self.bearers.down(cell, attachment) {
+        match self.bearer(cell, attachment) {
             Some(down) => self.send_on_link(down + 1, packet),
             None => {
                 let node = self.attachments[attachment as usize].node;
@@ -62,7 +136,7 @@ impl Network {
             radios.sort_unstable();
             for attachment in radios {
                 if self.reaches(cell, attachment)
-                    && let Some(down) = self.bearers.down(cell, attachment)
+                    && let Some(down) = self.bearer(cell, attachment)
                 {
                     let copy = self.store.duplicate(packet);
                     self.send_on_link(down, copy);
@@ -71,9 +145,10 @@ impl Network {
             self.store.take(packet);
             return;
         };
-        match self.bearers.down(cell, to) {
-            Some(down) if self.reaches(cell, to) => self.send_on_link(down, packet),
-            _ => {
+        let reaches = self.reaches(cell, to);
+        match reaches.then(|| self.bearer(cell, to)).flatten() {
+            Some(down) => self.send_on_link(down, packet),
+            None => {
                 let router = self.cells[cell as usize].router;
                 self.drop_packet(packet, router, DropCause::OutOfReach);
             }
@@ -115,5 +190,50 @@ impl Network {
         let a = &self.attachments[attachment as usize];
         self.cells[cell as usize].is_reached_by(a.mover)
             && a.layer2.attached_cell() == Some(CellId(cell as u16))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::network::Node;
+    use crate::sink::Memory;
+    use crate::{RunOptions, Scenario, build};
+
+    const CITY: &str = include_str!("../../../../scenarios/populations/city.toml");
+    const FILE: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scenarios/populations/city.toml"
+    );
+
+    #[test]
+    fn a_bearer_is_made_when_something_is_first_sent_over_it() {
+        let scenario =
+            Scenario::from_toml(CITY, FILE, &[("duration".to_owned(), "20 s".to_owned())]).unwrap();
+        let mut network = build::network(&scenario, 1, &RunOptions::default()).unwrap();
+        let wires = network.links.len();
+        assert_eq!(wires as u32, network.bearers.first_link);
+        network.run(None, &mut Memory::default()).unwrap();
+        let bearers = &network.bearers;
+        // forty people with a radio each in use, and a few who went on to a second cell; not nine cells for eighty radios
+        let made = bearers.bearers.len();
+        assert!((40..120).contains(&made), "{made}");
+        assert_eq!(network.links.len(), wires + 2 * made);
+        assert_eq!(network.links.len(), network.link_ends.len());
+        for (number, bearer) in bearers.bearers.iter().enumerate() {
+            let down = wires + 2 * number;
+            assert_eq!(bearers.down(bearer.cell, bearer.attachment), Some(down as u32));
+            let [to_host, from_host] = [down, down + 1].map(|link| network.link_ends[link].node);
+            assert_eq!(to_host, network.attachments[bearer.attachment as usize].node);
+            assert_eq!(from_host, network.cells[bearer.cell as usize].router);
+            assert!(matches!(network.nodes[to_host as usize], Node::Host(_)));
+        }
+        let in_order: Vec<u32> = bearers.links_in_order().collect();
+        let mut sorted = in_order.clone();
+        sorted.sort_unstable();
+        assert_ne!(
+            in_order, sorted,
+            "cells are used in another order than that of the file"
+        );
+        assert!(sorted.iter().copied().eq(0..network.links.len() as u32));
     }
 }
