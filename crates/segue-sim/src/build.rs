@@ -14,8 +14,8 @@ mod shims;
 mod way;
 
 pub(crate) use hosts::{
-    DEFAULT_MESSAGE, PORT, flows_of, host_config, kind, moves, opener, opening_part, opening_parts,
-    sctp_config, server, wire_addresses,
+    DEFAULT_MESSAGE, PORT, flows_of, host_config, kind, moves, opener, opening_parts, sctp_config, server,
+    wire_addresses,
 };
 pub(crate) use link_script::comes_and_goes;
 pub(crate) use location::identity;

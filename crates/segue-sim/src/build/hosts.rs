@@ -249,11 +249,6 @@ pub(crate) fn opening_parts(s: &ScenarioFile) -> Vec<usize> {
     opening
 }
 
-/// That of one application.
-pub(crate) fn opening_part(s: &ScenarioFile, number: usize) -> usize {
-    opening_parts(s)[number]
-}
-
 /// The parts of the applications that run on `host`. A server has one, however many connect to it.
 fn applications(s: &ScenarioFile, host: &str) -> Vec<app::Config> {
     let mut parts: Vec<app::Config> = Vec::new();

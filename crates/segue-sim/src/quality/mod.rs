@@ -62,6 +62,7 @@ pub(crate) fn of_applications(
         return Vec::new();
     }
     let calls = Calls::of(network);
+    let parts = build::opening_parts(s);
     let sender: BTreeMap<u64, &str> = flows.iter().map(|f| (f.id, f.from.as_str())).collect();
     // of each application, those of what `from` sends and those of what `to` does
     let mut moves: BTreeMap<(usize, bool), Vec<&HandoverRecord>> = BTreeMap::new();
@@ -85,12 +86,13 @@ pub(crate) fn of_applications(
             });
         };
         let of_data = |sender: &String| moves.get(&(number, *sender == a.from)).map_or(&[][..], |m| m);
-        match (a.kind, record_of(s, network, number)) {
+        let record = || record_of(s, network, number, parts[number]);
+        match (a.kind, record()) {
             (ApplicationKind::Voice, _) => {
                 let section = a.voice.clone().unwrap_or_default();
                 let there_and_back = [(&a.from, &a.to), (&a.to, &a.from)];
                 for (from, to) in &there_and_back[..if section.two_way { 2 } else { 1 }] {
-                    let own = calls.of_application(s, network, number, (from, to));
+                    let own = calls.of_application(s, number, record(), (from, to));
                     let own = voice::metrics(&section, &own, of_data(from), network.end);
                     add(from, to, Experience::Voice(own));
                 }
@@ -109,13 +111,13 @@ pub(crate) fn of_applications(
     all
 }
 
-/// What the end of an application that opened it keeps an account of.
-fn record_of<'a>(s: &ScenarioFile, network: &'a Network, number: usize) -> Option<Record<'a>> {
+/// What the end of an application that opened it keeps an account of: that `part` of its host.
+fn record_of<'a>(s: &ScenarioFile, network: &'a Network, number: usize, part: usize) -> Option<Record<'a>> {
     let by = s.host.number(build::opener(s, &s.application[number]))?;
     let Node::Host(opening) = network.nodes.get(by)? else {
         return None;
     };
-    opening.host.record_of(build::opening_part(s, number))
+    opening.host.record_of(part)
 }
 
 /// The calls of a run by the node and their sources.
@@ -142,13 +144,13 @@ impl<'a> Calls<'a> {
         all
     }
 
-    /// Those of an application in this direction: the end that opened it is known, and the other by what they said to each
-    /// other.
+    /// Those of an application in this direction, by the `record` of the end that opened it; the other is known by what they
+    /// said to each other.
     fn of_application(
         &self,
         s: &ScenarioFile,
-        network: &'a Network,
         number: usize,
+        record: Option<Record<'a>>,
         (from, to): (&str, &str),
     ) -> Vec<(&'a VoiceCall, Option<&'a HeardCall>)> {
         let opener = build::opener(s, &s.application[number]);
@@ -156,7 +158,7 @@ impl<'a> Calls<'a> {
         let (Some(sends), Some(hears), Some(by)) = (node(from), node(to), node(opener)) else {
             return Vec::new();
         };
-        let Some(Record::Calls { made, heard }) = record_of(s, network, number) else {
+        let Some(Record::Calls { made, heard }) = record else {
             return Vec::new();
         };
         if by == sends {
