@@ -227,6 +227,15 @@ impl Host {
 
     /// Takes a link event.
     pub fn handle_link(&mut self, now: Instant, event: LinkEvent) {
+        // every cell in reach sends ten a second, and hardly any matters
+        let nothing_is_due = !self.dirty && self.slow_timeout.is_none_or(|at| at > now);
+        if let (LinkEvent::Beacon { .. }, Some(movers), None) = (&event, &mut self.sigma, &self.shim) {
+            if movers.hear_beacon(now, &event) || !nothing_is_due {
+                self.dirty = true;
+                self.settle(now);
+            }
+            return;
+        }
         self.dirty = true;
         if let Some(shim) = &mut self.shim {
             shim.handle_link(now, &event);

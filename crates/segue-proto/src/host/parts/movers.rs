@@ -5,6 +5,7 @@
 //! of a handover is the first one's too. If that one's association ends, the next is the first. If the first has no address that can
 //! be used and another has, the location manager is told of that.
 
+use crate::contract::LinkEvent;
 use crate::sctp::AssociationId;
 use crate::sigma::{Command, Sigma, SigmaEvent};
 use crate::time::Instant;
@@ -60,6 +61,18 @@ impl Movers {
         for (_, sigma) in &mut self.others {
             what(sigma);
         }
+    }
+
+    /// All of them hear a beacon. Whether anything comes of it: there is something to be asked for or told, or a timer is
+    /// another.
+    pub fn hear_beacon(&mut self, now: Instant, beacon: &LinkEvent) -> bool {
+        let mut matters = false;
+        self.tell_all(|sigma| {
+            let before = sigma.poll_timeout();
+            sigma.handle_link(now, beacon);
+            matters |= !sigma.is_drained() || sigma.poll_timeout() != before;
+        });
+        matters
     }
 
     /// An association has just been established: there is one for it, which is told something.
@@ -157,6 +170,22 @@ mod tests {
         let address = Ipv6Addr::new(0x2001, 0xdb8, u16::from(interface) + 2, 0, 0, 0, 0, 1);
         let interface = InterfaceId(interface);
         LocalAddress { interface, address }
+    }
+
+    #[test]
+    fn a_beacon_matters_where_a_radio_is_to_attach_to_its_cell() {
+        let radios = [InterfaceId(0), InterfaceId(1)];
+        let mut movers = Movers::new(Sigma::new(Config::default(), &radios));
+        let beacon = |cell| LinkEvent::Beacon {
+            interface: InterfaceId(1),
+            cell: CellId(cell),
+            signal_dbm: -50.0,
+        };
+        assert!(movers.hear_beacon(NOW, &beacon(3)));
+        assert!(movers.poll_command().is_some());
+        while movers.poll_event().is_some() {}
+        assert!(!movers.hear_beacon(NOW, &beacon(3)), "it is attaching there");
+        assert!(!movers.hear_beacon(NOW, &beacon(4)), "that radio is busy");
     }
 
     fn hear(movers: &mut Movers, interface: u8) {

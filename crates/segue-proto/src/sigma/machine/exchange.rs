@@ -9,6 +9,11 @@ use crate::time::Instant;
 use core::net::Ipv6Addr;
 
 impl Sigma {
+    /// Whether it has nothing to ask for, and nothing to tell.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.commands.is_empty() && self.events.is_empty()
+    }
+
     /// Step 2; with it step 3 if they are to go together, and step 5 if nothing else works.
     pub(super) fn add(&mut self, now: Instant, index: usize) {
         if !self.established {
