@@ -18,13 +18,14 @@ use core::net::Ipv6Addr;
 use segue_wire::Tsn;
 use segue_wire::sctp::{Chunk, ErrorCause, Init};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The handshake from either side (section 5.1).
 impl Association {
     /// The server's association, from the cookie that came back.
     pub(in crate::sctp) fn from_cookie(
         now: Instant,
-        config: &Config,
+        config: &Arc<Config>,
         cookie: &Cookie,
         local: &[LocalAddress],
         route: LocalAddress,
@@ -291,7 +292,7 @@ impl Association {
     pub(in crate::sctp) fn restart(
         &mut self,
         now: Instant,
-        config: &Config,
+        config: &Arc<Config>,
         cookie: &Cookie,
         secrets: &mut dyn SecretRng,
     ) {

@@ -44,18 +44,18 @@ use super::{AddressError, Config, Counters, Event, Message, PathSnapshot, SendEr
 use crate::contract::LocalAddress;
 use crate::random::SecretRng;
 use crate::time::Instant;
-use bytes::Bytes;
 use core::net::Ipv6Addr;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use segue_wire::sctp::Parameter;
 use segue_wire::sctp::chunk_type::{ASCONF_ACK, DATA, FORWARD_TSN, SACK};
 use segue_wire::{Data, Tsn};
+use std::sync::Arc;
 
 /// An association with a peer.
 pub struct Association {
-    /// As its user gave it: not written to after the start.
-    config: Config,
+    /// As its user gave it: not written to after the start, and shared by all associations of an endpoint.
+    config: Arc<Config>,
     /// Where it stands between its beginning and its end.
     phase: Phase,
     identity: Identity,
@@ -263,7 +263,7 @@ impl Association {
 
 /// What a new association is made of.
 pub(super) struct Setup<'a> {
-    pub config: &'a Config,
+    pub config: &'a Arc<Config>,
     pub identity: Identity,
     pub local_initial_tsn: Tsn,
     /// RANDOM of our INIT or INIT ACK, if it offers authentication.
@@ -277,7 +277,7 @@ pub(super) struct Setup<'a> {
 
 impl Association {
     pub(super) fn new(now: Instant, setup: &Setup<'_>, secrets: &mut dyn SecretRng) -> Self {
-        let config = setup.config.clone();
+        let config = Arc::clone(setup.config);
         let mut seed = [0; 32];
         secrets.fill(&mut seed);
         let peer = Peer::new(&config);
@@ -434,7 +434,7 @@ impl Association {
     ///
     /// # Errors
     /// [`AuthError::NotOffered`].
-    pub fn set_shared_key(&mut self, id: u16, key: impl Into<Bytes>) -> Result<(), AuthError> {
+    pub fn set_shared_key(&mut self, id: u16, key: impl Into<bytes::Bytes>) -> Result<(), AuthError> {
         self.auth.add_key(SharedKey { id, key: key.into() })
     }
 

@@ -9,6 +9,7 @@ use crate::sctp::ids::PathId;
 use crate::sctp::testing::{FIRST, SECOND, address, concurrently, destination, ms, own};
 use crate::sctp::{MultipathConfig, PathState};
 use crate::time::Duration;
+use bytes::Bytes;
 use segue_wire::sctp::Init;
 
 /// The peer's initial TSN.
@@ -23,7 +24,7 @@ pub(in crate::sctp) fn begun(config: &Config, destinations: u16) -> Association 
 fn begun_at(local: &[LocalAddress], config: &Config, destinations: u16) -> Association {
     let addresses: Vec<_> = (0..destinations).map(address).collect();
     let setup = Setup {
-        config,
+        config: &Arc::new(config.clone()),
         identity: Identity::new(1, 2, 3),
         local_initial_tsn: Tsn(1),
         local_random: None,

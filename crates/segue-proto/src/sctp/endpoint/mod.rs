@@ -26,13 +26,14 @@ use segue_wire::sctp::{Chunk, SctpPacket};
 use segue_wire::{Packet, Payload};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// All associations of a host on one local port.
 ///
 /// Drain `poll_transmit` and `poll_event` after every other call, commands to an association included; then ask
 /// `poll_timeout`.
 pub struct Endpoint {
-    config: Config,
+    config: Arc<Config>,
     port: u16,
     secrets: Box<dyn SecretRng>,
     cookie_keys: CookieKeys,
@@ -53,7 +54,7 @@ impl Endpoint {
         config.mtu = config.mtu.saturating_sub(encapsulation_overhead(&config));
         let cookie_keys = CookieKeys::new(config.valid_cookie_life, &mut *secrets);
         Self {
-            config,
+            config: Arc::new(config),
             port,
             secrets,
             cookie_keys,
