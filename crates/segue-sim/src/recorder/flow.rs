@@ -98,50 +98,52 @@ struct Around {
     gap: Option<Duration>,
 }
 
-/// A direction of a flow.
+/// A direction of a flow. In this order: what a packet that is sent and one that arrives look at is on a few lines of the cache,
+/// since among many flows each of them has to come from memory.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Data {
-    paths: Paths,
+    first_sent: Option<Instant>,
+    /// How packets left, from which entry of the ledger on.
+    left: Vec<(u32, Left)>,
+    /// Greatest offset that was sent, and that arrived.
+    newest_sent: u64,
+    newest: u64,
+    /// Once there is more than one way.
+    meter: Option<Box<HandoverMeter<u16>>>,
+    ways: SmallVec<[Way; 2]>,
     sender: u32,
+    /// Number of the way by which data arrived last, and by which it was sent last.
+    way: u16,
+    sent_way: u16,
+    paths: Paths,
     /// The mobile host is at the sending end, so that a path has the name of its source.
     sender_moves: bool,
-    /// Node at the receiving end, once something has arrived.
-    receiver: Option<u32>,
-    first_sent: Option<Instant>,
-    pauses: Pauses,
     /// Its sender has said that it was over.
     closed: bool,
+    pauses: Pauses,
     /// When data last arrived that had not been there before.
     last_new: Option<Instant>,
     /// When data last arrived.
     last_data: Option<Instant>,
     /// Bytes that arrived, each counted once.
     new_bytes: u64,
-    duplicates: u64,
-    received: Received,
-    /// Greatest offset that was sent, and that arrived.
-    newest_sent: u64,
-    newest: u64,
-    /// New bytes by second of simulated time, and those of the second in which something last arrived.
-    bins: Rows<u64>,
     in_last_bin: u64,
-    /// Longest time without new data, ns, by handoffs that are over.
-    gaps: Rows<(u32, u64)>,
-    /// Handoffs that it may be without data for, and how many of each end's hosts have been looked at.
-    watched: SmallVec<[Around; 2]>,
+    received: Received,
+    /// Node at the receiving end, once something has arrived.
+    receiver: Option<u32>,
     looked_at: [usize; 2],
-    ways: SmallVec<[Way; 2]>,
     /// New bytes by way.
     bytes_by_way: SmallVec<[u64; 2]>,
-    /// Number of the way by which data arrived last, and by which it was sent last.
-    way: u16,
-    sent_way: u16,
-    /// How packets left, from which entry of the ledger on.
-    left: Vec<(u32, Left)>,
-    /// Once there is more than one way.
-    meter: Option<Box<HandoverMeter<u16>>>,
     /// Where data takes all paths at once.
     overlaps: Option<Box<Overlaps>>,
+    /// New bytes by second of simulated time, and before that those of the second in which something last arrived.
+    bins: Rows<u64>,
+    /// Handoffs that it may be without data for, and before that how many of each end's hosts have been looked at.
+    watched: SmallVec<[Around; 2]>,
+    duplicates: u64,
+    /// Longest time without new data, ns, by handoffs that are over.
+    gaps: Rows<(u32, u64)>,
     spill: Option<Spill>,
 }
 

@@ -218,16 +218,18 @@ pub struct Ledger {
     spill: Option<Spill>,
 }
 
+/// In this order: what every packet looks at comes first, on few lines of the cache.
 #[derive(Debug)]
+#[repr(C)]
 struct FlowLedger {
     key: FlowKey,
     /// Sequence number of offset 0.
     origin: u32,
     /// First byte that has not been sent.
     next: u64,
+    sent: u64,
     /// Which of its packets carried the same.
     copies: Copies,
-    sent: u64,
     retransmissions: u64,
     /// What was counted of entries that are forgotten.
     forgotten: FlowCounts,

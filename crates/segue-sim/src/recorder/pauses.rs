@@ -69,21 +69,22 @@ fn patience(waited: Option<Duration>) -> Duration {
     Duration::from_nanos(DEAD_AFTER_NS).max(waited.unwrap_or_default())
 }
 
-/// Times without new data.
+/// Times without new data. In this order: what every packet looks at comes last, where what a flow knows of it otherwise follows.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Pauses {
-    /// In the one that goes on.
-    attempts: Attempts,
-    /// The longest, the first of several.
-    longest: Option<Gap>,
     /// Those through which the sender went on trying: no more than one a second.
     outages: Rows<Gap>,
     /// When something happens that the scenario has.
     events: Arc<[Gap]>,
-    /// Beginning of the first of them that is not over.
-    next_event: Option<Instant>,
     /// The longest around any of them, the first of several.
     around_events: Option<Gap>,
+    /// Beginning of the first of these events that is not over.
+    next_event: Option<Instant>,
+    /// The longest, the first of several.
+    longest: Option<Gap>,
+    /// In the one that goes on.
+    attempts: Attempts,
 }
 
 impl Pauses {

@@ -12,6 +12,7 @@ const LOST: u32 = u32::MAX - 1;
 
 /// The packets of a flow by what they carried.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Copies {
     /// The packets that carried something first, by their first byte; of those that are forgotten, the first of each run.
     originals: Vec<Original>,
