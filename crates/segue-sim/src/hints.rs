@@ -1,7 +1,7 @@
 //! Where something was found last: for what is looked up for every packet, in a tree that holds much.
 
-/// What was found last, by a hash of what it was looked up by: a place to look before the tree. It may be another's, or nobody's
-/// any more; whoever asks compares.
+/// What was found last, by a hash of what it was looked up by: a place to look before the tree, or the one beside it. It may be
+/// another's, or nobody's any more; whoever asks compares.
 #[derive(Debug)]
 pub(crate) struct Hints<T> {
     /// A power of two of them, or none.
@@ -15,10 +15,12 @@ impl<T> Default for Hints<T> {
 }
 
 impl<T: Copy> Hints<T> {
-    /// What was found last for something with this hash.
+    /// What was found last for something with this hash, if it is what is looked for.
     #[inline]
-    pub fn get(&self, hash: u64) -> Option<T> {
-        *self.latest.get(self.place(hash))?
+    pub fn find(&self, hash: u64, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let place = self.place(hash);
+        let known = |place: usize| self.latest.get(place).copied().flatten().filter(&is_it);
+        known(place).or_else(|| known(place ^ 1))
     }
 
     /// Something with this hash was found, among so many.
@@ -28,13 +30,14 @@ impl<T: Copy> Hints<T> {
             self.latest = vec![None; (4 * among).next_power_of_two()];
         }
         let place = self.place(hash);
-        self.latest[place] = Some(found);
+        let beside = self.latest[place].is_some() && self.latest[place ^ 1].is_none();
+        self.latest[place ^ usize::from(beside)] = Some(found);
     }
 
     /// What has this hash is not there any more.
     pub fn forget(&mut self, hash: u64) {
-        let place = self.place(hash);
-        if let Some(latest) = self.latest.get_mut(place) {
+        let first = self.place(hash) & !1;
+        for latest in self.latest.iter_mut().skip(first).take(2) {
             *latest = None;
         }
     }
@@ -62,7 +65,7 @@ mod tests {
     #[test]
     fn most_of_what_was_noted_is_found_and_nothing_for_what_was_forgotten() {
         let mut hints = Hints::default();
-        assert_eq!(hints.get(hash(1, 2)), None);
+        assert_eq!(hints.find(hash(1, 2), |_| true), None);
         hints.forget(hash(1, 2));
         let hashes: Vec<u64> = (0..1000).map(|n| hash(n / 8, n % 8)).collect();
         for (n, &hash) in hashes.iter().enumerate() {
@@ -70,13 +73,18 @@ mod tests {
         }
         let found = |hints: &Hints<usize>| {
             let all = hashes.iter().enumerate();
-            all.filter(|(n, hash)| hints.get(**hash) == Some(*n)).count()
+            all.filter(|(n, hash)| hints.find(**hash, |found| found == n) == Some(*n))
+                .count()
         };
-        // a thousand in 4,096 places: 885 are expected to be alone or the last in theirs
+        // a thousand in 2,048 pairs of places: 28 pairs are expected to be given three or more
         let before = found(&hints);
-        assert!((850..=1000).contains(&before), "{before}");
+        assert!((950..=1000).contains(&before), "{before}");
         hashes[..500].iter().for_each(|&hash| hints.forget(hash));
-        assert!(hashes[..500].iter().all(|&hash| hints.get(hash).is_none()));
-        assert!(found(&hints) > 350);
+        assert!(
+            hashes[..500]
+                .iter()
+                .all(|&hash| hints.find(hash, |_| true).is_none())
+        );
+        assert!(found(&hints) > 300);
     }
 }

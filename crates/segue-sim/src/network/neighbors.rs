@@ -18,9 +18,10 @@ pub(crate) struct Neighbors {
 impl Neighbors {
     /// Who has this address in this cell.
     pub fn find(&mut self, cell: u32, address: Ipv6Addr) -> Option<u32> {
-        match self.found.get(hash_of(address)) {
-            Some((known, there, attachment)) if known == address && there == cell => Some(attachment),
-            _ => self.find_in_tree(cell, address),
+        let is_it = |known: &(Ipv6Addr, u32, u32)| (known.0, known.1) == (address, cell);
+        match self.found.find(hash_of(address), is_it) {
+            Some((_, _, attachment)) => Some(attachment),
+            None => self.find_in_tree(cell, address),
         }
     }
 

@@ -493,9 +493,8 @@ impl Ledger {
     #[inline(never)]
     fn find_flow(&mut self, segment: &Segment) {
         let hash = segment.flow.hash();
-        if let Some(number) = self.hints.get(hash)
-            && self.flows[number as usize].key == segment.flow
-        {
+        let is_it = |number: &u32| self.flows[*number as usize].key == segment.flow;
+        if let Some(number) = self.hints.find(hash, is_it) {
             self.last = number as usize;
             return;
         }

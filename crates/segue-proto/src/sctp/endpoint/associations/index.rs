@@ -188,8 +188,8 @@ impl Index {
     }
 }
 
-/// The one association that has a tag, by the tag's low bits: our tags are random, so that nobody can have many fall into one
-/// place. Two that do take turns, and what is not here is in the tree.
+/// The one association that has a tag, by the tag's low bits or beside that: our tags are random, so that nobody can have many
+/// fall into one place. Of three that do the last is there; what is not is in the tree.
 #[derive(Clone, Default)]
 struct SoleTags {
     /// A power of two of them, or none.
@@ -199,21 +199,25 @@ struct SoleTags {
 impl SoleTags {
     #[inline]
     fn get(&self, tag: u32) -> Option<AssociationId> {
-        let (known, id) = (*self.places.get(self.place(tag))?)?;
-        (known == tag).then_some(id)
+        let place = self.place(tag);
+        let known = |place: usize| {
+            let (known, id) = (*self.places.get(place)?)?;
+            (known == tag).then_some(id)
+        };
+        known(place).or_else(|| known(place ^ 1))
     }
 
     /// The associations with a tag are not those that they were.
     fn forget(&mut self, tag: u32) {
-        let place = self.place(tag);
-        if let Some(known) = self.places.get_mut(place) {
+        let first = self.place(tag) & !1;
+        for known in self.places.iter_mut().skip(first).take(2) {
             *known = known.filter(|(other, _)| *other != tag);
         }
     }
 
     /// `all` have one more with this tag.
     fn note(&mut self, tag: u32, all: &BTreeSet<(u32, AssociationId)>) {
-        if self.places.len() < all.len() {
+        if self.places.len() < 2 * all.len() {
             self.places = vec![None; (4 * all.len()).next_power_of_two()];
             for (tag, _) in all {
                 self.note(*tag, all);
@@ -223,7 +227,8 @@ impl SoleTags {
         let mut with_it = all.range(with_tag(tag));
         if let (Some(sole), None) = (with_it.next(), with_it.next()) {
             let place = self.place(tag);
-            self.places[place] = Some(*sole);
+            let beside = self.places[place].is_some() && self.places[place ^ 1].is_none();
+            self.places[place ^ usize::from(beside)] = Some(*sole);
         }
     }
 
