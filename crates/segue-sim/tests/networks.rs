@@ -181,6 +181,15 @@ fn a_population_takes_its_ways_from_one_file() {
     assert_eq!(begins(1), ([70.0, 0.0], 2));
     // it is where it is first seen
     assert_eq!(begins(2), ([30.0, 10.0], 1));
+    // numbers are names, too
+    let lines = three_from("crowd.movements")
+        .replace("sumo-fcd", "bonnmotion")
+        .replace("flow.{i}", "{i}");
+    let by_number = read(&lines, &[]).unwrap();
+    assert_eq!(
+        by_number.file().mobile.iter().map(|m| m.from).collect::<Vec<_>>(),
+        scenario.file().mobile.iter().map(|m| m.from).collect::<Vec<_>>()
+    );
     let error = refused(&three_from("walk.xml"), &[]);
     assert!(error.starts_with("walk.xml: line "), "{error}");
     assert!(error.ends_with("no vehicle or person `flow.0`"), "{error}");

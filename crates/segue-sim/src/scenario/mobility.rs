@@ -36,8 +36,11 @@ pub struct MobilitySection {
     /// Its format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<MobilityFormat>,
-    /// Which of the file's nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which of the file's nodes: its name, or its number.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "quantities::name"
+    )]
     pub node: Option<String>,
     /// In floating car data with longitude and latitude: the point that becomes x = 0 and y = 0. Left out: places are metres.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -145,3 +145,26 @@ impl<T> Visitor<'_> for Text<T> {
         self.visit_str(&number.to_string())
     }
 }
+
+/// A name: a text, or a whole number, which `{i}` in a population becomes.
+pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    deserializer.deserialize_any(NameVisitor).map(Some)
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a node's name or number")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+}

@@ -179,6 +179,23 @@ fn a_scenario_with_a_model_is_read_again_as_it_was_run() {
 }
 
 #[test]
+fn a_population_draws_parameters_of_a_model_for_each_host() {
+    let model = format!("{{ model = \"random-waypoint\", {AREA}, speed = \"normal(1.4 m/s, 0.2 m/s)\" }}");
+    let scenario = with(&model, &[("thirds", "3")]).unwrap();
+    let speed = |n: usize| match model_of(scenario.file().mobile.iter().nth(n).unwrap()) {
+        Some(Model::RandomWaypoint(p)) => p.speed,
+        other => panic!("{other:?}"),
+    };
+    let speeds = [speed(0), speed(1), speed(2)];
+    assert!(
+        speeds
+            .iter()
+            .all(|[least, greatest]| least == greatest && (0.5..2.3).contains(least))
+    );
+    assert!(speeds[0] != speeds[1] && speeds[1] != speeds[2]);
+}
+
+#[test]
 fn hosts_begin_where_the_seed_and_their_names_say() {
     let scenario = with(
         &format!("{{ model = \"random-waypoint\", {AREA}, speed = \"1 m/s\" }}"),
