@@ -299,7 +299,7 @@ pub struct MobileSection {
     #[serde(default)]
     pub start: Duration,
     /// The cell that is its home network (Mobile IPv6): its access router is the home agent. The first cell in whose
-    /// reach it begins, if left out.
+    /// reach it begins, if left out; the first of all, where a model lets it begin out of reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<String>,
 }
