@@ -354,3 +354,20 @@ fn part(a: &ApplicationEntry, sends: bool) -> Vec<String> {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn applications_that_only_the_simulator_has_are_refused_in_a_line() {
+        let text = include_str!("../../../../scenarios/people/call.toml");
+        let scenario = Scenario::from_toml(text, "call.toml", &[]).unwrap();
+        let said = check(&scenario, Path::new("call.toml")).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "call.toml: application[0].kind: only the simulator has it: expected \"bulk\", \"constant-rate\" or \
+             \"request-response\", or a `command`"
+        );
+    }
+}
