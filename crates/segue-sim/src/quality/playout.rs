@@ -1,9 +1,10 @@
 //! When a receiver plays what arrives: a playout buffer, and what comes too late for it.
 //!
 //! A frame is played so long after it was sent as the first that arrived took, and the depth of the buffer. That stays, with two
-//! exceptions, as receivers have them. After half a second of nothing but frames that came too late, the buffer begins anew
-//! with the last of them: the network has become slower. And after five seconds in which every frame had more than
-//! twice the depth to spare, it is shortened, so that the least that was to spare is the depth: it has become faster.
+//! exceptions, as receivers have them. When for half a second all that arrives is too late, the buffer begins anew with
+//! the last of it: the network has become slower. What arrives at once after an interruption, and is too late, changes
+//! nothing. And when for five seconds everything had more than twice the depth to spare, the buffer is shortened, so
+//! that the least that was to spare is the depth: the network has become faster.
 
 use segue_proto::{Duration, Instant};
 
@@ -36,15 +37,15 @@ pub fn play(frames: &[Transported], depth: Duration, end: Instant) -> Vec<(Trans
     let mut buffer = Buffer {
         depth,
         wait: None,
-        late: 0,
-        early: 0,
+        late_since: None,
+        early_since: None,
         spare: Duration::MAX,
     };
     let mut played = Vec::new();
     for &frame in frames {
         let turn = frame.sent + buffer.wait.unwrap_or(depth);
         let fate = match frame.arrived {
-            Some(arrived) => buffer.take(arrived.since(frame.sent)),
+            Some(arrived) => buffer.take(arrived, arrived.since(frame.sent)),
             None => Fate::Lost,
         };
         if turn <= end && frame.is_speech {
@@ -58,43 +59,43 @@ struct Buffer {
     depth: Duration,
     /// From sending to playing, once something has arrived.
     wait: Option<Duration>,
-    /// Frames in a row that came too late, and that did not; the least time that one of these had to spare.
-    late: u32,
-    early: u32,
+    /// Since when everything has come too late, or nothing; the least time that something had to spare since then.
+    late_since: Option<Instant>,
+    early_since: Option<Instant>,
     spare: Duration,
 }
 
 impl Buffer {
     /// A frame arrives that was under way for so long.
-    fn take(&mut self, transit: Duration) -> Fate {
+    fn take(&mut self, now: Instant, transit: Duration) -> Fate {
         let wait = *self.wait.get_or_insert(transit + self.depth);
         if transit > wait {
-            (self.early, self.spare) = (0, Duration::MAX);
-            self.late += 1;
-            if self.late == LATE_IN_A_ROW {
-                self.late = 0;
+            (self.early_since, self.spare) = (None, Duration::MAX);
+            let since = *self.late_since.get_or_insert(now);
+            if now.since(since) >= SLOWER_AFTER {
+                self.late_since = None;
                 self.wait = Some(transit + self.depth);
             }
             return Fate::Late;
         }
-        self.late = 0;
-        self.early += 1;
+        self.late_since = None;
         self.spare = self.spare.min(wait.saturating_sub(transit));
-        if self.early == EARLY_IN_A_ROW {
+        let since = *self.early_since.get_or_insert(now);
+        if now.since(since) >= FASTER_AFTER {
             let twice = self.depth + self.depth;
             if self.spare > twice {
                 self.wait = Some(wait.saturating_sub(self.spare.saturating_sub(self.depth)));
             }
-            (self.early, self.spare) = (0, Duration::MAX);
+            (self.early_since, self.spare) = (None, Duration::MAX);
         }
         Fate::Played(wait)
     }
 }
 
-/// Half a second.
-const LATE_IN_A_ROW: u32 = 25;
-/// Five seconds.
-const EARLY_IN_A_ROW: u32 = 250;
+/// All was too late for so long: the network has become slower.
+const SLOWER_AFTER: Duration = Duration::from_millis(500);
+/// All was early for so long: it has become faster.
+const FASTER_AFTER: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -134,20 +135,30 @@ mod tests {
         let mut transits = vec![Some(30); 10];
         transits.extend([Some(300); 40]);
         let fates = played(&transits);
-        assert_eq!(fates.iter().filter(|f| **f == Fate::Late).count(), 25);
-        assert_eq!(fates[35..], [after(360); 15]);
+        // the first that is late arrives at 500 ms, and that of 1000 ms is the last
+        assert_eq!(fates.iter().filter(|f| **f == Fate::Late).count(), 26);
+        assert_eq!(fates[36..], [after(360); 14]);
+    }
+
+    #[test]
+    fn what_comes_at_once_after_an_interruption_is_late_and_makes_nothing_wait() {
+        let mut transits = vec![Some(30); 10];
+        // all of the next second arrives at 1300 ms
+        transits.extend((10..60).map(|n| Some(1300 - 20 * n)));
+        transits.extend([Some(30); 10]);
+        let fates = played(&transits);
+        assert_eq!(fates[10..60], [Fate::Late; 50]);
+        assert_eq!(fates[60..], [after(90); 10]);
     }
 
     #[test]
     fn a_faster_network_shortens_the_wait_after_five_seconds() {
         let mut transits = vec![Some(300); 2];
-        transits.extend([Some(30); 300]);
+        transits.extend([Some(30); 600]);
         let fates = played(&transits);
-        // of the first 250 the first two spared 60 ms, of the second all 330
-        assert_eq!(fates[301], after(360));
-        transits.extend([Some(30); 300]);
-        let fates = played(&transits);
-        assert_eq!((fates[499], fates[500]), (after(360), after(90)));
+        // in the five seconds from 300 ms on the first two spared 60 ms; in those from 5330 ms on all spared 330
+        assert_eq!((fates[265], fates[515]), (after(360), after(360)));
+        assert_eq!(fates[516..], [after(90); 86]);
     }
 
     #[test]
