@@ -158,7 +158,14 @@ fn every_scheme_carries_pages_and_films() {
             assert!(m.handovers.len() >= 5, "{file}, {set:?}");
             let (done, stuck) = match &m.applications[0].experience {
                 Experience::Web(web) => {
-                    assert!(web.load_time_s.is_some());
+                    let met = web
+                        .load_time_during_handovers_s
+                        .as_ref()
+                        .map_or(0, |met| met.count);
+                    assert!(
+                        web.load_time_s.is_some() && met < web.pages / 2,
+                        "{set:?}: {web:?}"
+                    );
                     (web.loaded_pages, web.pages - web.loaded_pages > 1)
                 }
                 Experience::Video(video) => (video.segments, video.startup_delay_s.is_none()),

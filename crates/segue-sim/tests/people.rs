@@ -283,7 +283,7 @@ fn what_a_source_that_is_on_and_off_cannot_be_is_said_in_a_line() {
             "kind = \"on-off\"",
         ),
         (
-            "transport = \"udp\"\nrate = \"100 kbit/s\"\nmessage = \"1 B\"",
+            "transport = \"udp\"\nrate = \"1 Mbit/s\"\nmessage = \"10 B\"",
             "",
             "application[0].message",
             "datagram",

@@ -56,7 +56,7 @@ pub(super) fn metrics(viewing: &Viewing, end: Instant) -> VideoMetrics {
         censored: stall.until.is_none(),
     };
     let stall_times: Vec<StallMetrics> = stalls.iter().skip(1).map(stall).collect();
-    let stalled_s: f64 = stall_times.iter().map(|s| s.duration_s).sum();
+    let stalled_s = stall_times.iter().fold(0.0, |sum, s| sum + s.duration_s);
     let until = dry.filter(|_| viewing.is_complete).unwrap_or(end);
     let seen = begun.map_or(Duration::ZERO, |begun| until.since(begun));
     let rates = || viewing.segments.iter().map(|s| s.rate);

@@ -48,8 +48,8 @@ pub struct Quality {
     pub mos: Option<f64>,
 }
 
-/// How a call sounded around a handover: in the ten seconds with the interruption in their middle (or so many more as the
-/// interruption is longer than five), as far as they are nearer to it than to another handover, and in all of its interruption.
+/// How a call sounded around a handover: in the ten seconds with the interruption in their middle, or in twice the interruption
+/// where that is longer. Handovers that are near each other are in each other's ten seconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HandoverQuality {
     /// The handover, as in the table of them: first data over the new path, seconds.
@@ -78,8 +78,9 @@ pub(super) fn metrics(
         played.extend(play(&frames, section.playout_delay, end));
     }
     let quality = |frames: &[(Transported, Fate)]| Quality::of(frames, section);
-    let windows = windows(handovers, end);
-    let around = handovers.iter().zip(windows).map(|(h, (begin_s, end_s))| {
+    let end_s = end.since(Instant::ZERO).as_secs_f64();
+    let around = handovers.iter().map(|h| {
+        let (begin_s, end_s) = window(h, end_s);
         let at = |f: &(Transported, Fate)| f.0.sent.since(Instant::ZERO).as_secs_f64();
         let first = played.partition_point(|f| at(f) < begin_s);
         let after = played.partition_point(|f| at(f) < end_s);
@@ -121,29 +122,13 @@ fn transported(sent: &VoiceCall, heard: Option<&HeardCall>, codec: Codec) -> Vec
     frames
 }
 
-/// From when until when each handover is heard, seconds.
-fn windows(handovers: &[&HandoverRecord], end: Instant) -> Vec<(f64, f64)> {
-    let end_s = end.since(Instant::ZERO).as_secs_f64();
+/// From when until when a handover is heard, seconds.
+fn window(h: &HandoverRecord, end_s: f64) -> (f64, f64) {
     // of one that is censored the interruption begins with the last data, and `time` may be when the move began
-    let silence = |h: &HandoverRecord| {
-        let until = if h.censored { end_s } else { h.time };
-        (until - h.interruption_s.unwrap_or_default(), until)
-    };
-    let silences: Vec<(f64, f64)> = handovers.iter().map(|h| silence(h)).collect();
-    let middle = |n: usize| Some(f64::midpoint(silences.get(n)?.0, silences.get(n)?.1));
-    let window = |n: usize| {
-        let (since, until) = silences[n];
-        let own = f64::midpoint(since, until);
-        let half = HALF_A_WINDOW_S.max(until - since);
-        let before = n.checked_sub(1).and_then(middle);
-        let before = before.map_or(0.0, |before| f64::midpoint(before, own));
-        let after = middle(n + 1).map_or(end_s, |after| f64::midpoint(after, own));
-        (
-            (own - half).max(before).min(since),
-            (own + half).min(after).max(until),
-        )
-    };
-    (0..handovers.len()).map(window).collect()
+    let until = if h.censored { end_s } else { h.time };
+    let lasted = h.interruption_s.unwrap_or_default();
+    let (middle, half) = (until - lasted / 2.0, HALF_A_WINDOW_S.max(lasted));
+    ((middle - half).max(0.0), (middle + half).min(end_s))
 }
 
 impl Quality {
@@ -286,10 +271,18 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_handovers_that_are_near_each_other_end_half_way() {
-        let moves = [handover(10.0, 0.0), handover(13.0, 0.0), handover(30.0, 12.0)];
-        let moves: Vec<&HandoverRecord> = moves.iter().collect();
-        assert_eq!(windows(&moves, end()), [(5.0, 11.5), (11.5, 18.0), (18.0, 36.0)]);
+    fn ten_seconds_are_looked_at_whatever_else_is_near_and_more_where_the_interruption_is_longer() {
+        let around = |time, interruption_s, censored| {
+            let mut moved = handover(time, interruption_s);
+            moved.censored = censored;
+            window(&moved, 100.0)
+        };
+        assert_eq!(around(50.0, 0.0, false), (45.0, 55.0));
+        assert_eq!(around(50.0, 4.0, false), (43.0, 53.0));
+        assert_eq!(around(50.0, 12.0, false), (32.0, 56.0));
+        assert_eq!(around(3.0, 0.0, false), (0.0, 8.0));
+        // nothing came since 80 s
+        assert_eq!(around(84.0, 20.0, true), (70.0, 100.0));
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub struct WebMetrics {
     /// From the request for the main object until the last byte of the last embedded one, seconds. One that was not there
     /// when the connection or the run ended is a lower bound.
     pub load_time_s: Option<Spread>,
-    /// The same of pages that were on their way during the interruption of a handover of their data.
+    /// The same of pages that were on their way while others were told of the new address, from `begin_s` to `end_s` of a
+    /// handover of their data: one that waits for data since the old path was lost is so, too.
     pub load_time_during_handovers_s: Option<Spread>,
 }
 
@@ -49,9 +50,12 @@ pub(super) fn metrics(
     };
     let meets_handover = |number: &usize| {
         let (begun, there) = (seconds(pages[*number].begun), seconds(until(*number)));
+        let told = |h: &&HandoverRecord| (h.begin_s.unwrap_or(h.time), h.end_s.unwrap_or(h.time));
+        // who reads needs no data: what an interruption says of such a flow is how long the reading took
         handovers
             .iter()
-            .any(|h| h.time >= begun && h.time - h.interruption_s.unwrap_or_default() <= there)
+            .map(told)
+            .any(|(from, until)| from <= there && until >= begun)
     };
     let loaded = || pages.iter().filter(|page| page.loaded.is_some());
     WebMetrics {
@@ -89,7 +93,8 @@ mod tests {
             page(50, None),
         ];
         let mut moved = super::super::tests::handover();
-        (moved.time, moved.interruption_s) = (22.5, Some(1.0));
+        (moved.time, moved.interruption_s) = (22.5, Some(11.5));
+        (moved.begin_s, moved.end_s) = (Some(21.0), Some(22.0));
         let m = metrics("mn", &pages, &[&moved], at(58));
         assert_eq!((m.pages, m.loaded_pages, m.objects, m.bytes), (5, 3, 9, 3000));
         let all = m.load_time_s.expect("pages");
