@@ -48,7 +48,7 @@ def reproduce(
         tables={"scale": results.runs, "scale-loads": results.loads},
         closing=[
             table_section("Which saturates first, and when", summary.columns, summary.rows),
-            text_section("Every resource", explain(found), preformatted=False),
+            table_section("Every resource", resources(found).columns, resources(found).rows),
             _method(),
             text_section("Scenario", load(ex.SCENARIO).text),
         ],
@@ -80,20 +80,22 @@ def summarise(results: ex.Results, found: list[Saturation]) -> Table:
     return Table(columns, rows)
 
 
-def explain(found: list[Saturation]) -> str:
+def resources(found: list[Saturation]) -> Table:
     """What each resource of each anchor bears, and how that is known."""
-    lines = []
-    for one in found:
-        seen = (
-            f"runs with {one.full_at:,} find it full"
-            if one.full_at is not None
-            else "no run finds it full: this is its load in proportion"
-        )
-        lines.append(
-            f"{ex.SCHEMES[one.scheme]}, {ex.ANCHORS[one.anchor]}, {one.resource}: {100 * one.per_phone:.3g} % of it "
-            f"for each host (runs with {one.of_phones:,}), so {_bears(one)}; {seen}."
-        )
-    return "\n".join(lines)
+    columns = ["scheme", "of the", "resource", "each host takes", "in runs with", "bears", "full in runs with"]
+    rows = [
+        [
+            ex.SCHEMES[one.scheme],
+            ex.ANCHORS[one.anchor],
+            one.resource,
+            f"{100 * one.per_phone:.2g} %",
+            f"{one.of_phones:,}",
+            _bears(one),
+            "none: in proportion" if one.full_at is None else f"{one.full_at:,}",
+        ]
+        for one in found
+    ]
+    return Table(columns, rows)
 
 
 def _bears(one: Saturation) -> str:

@@ -10,6 +10,7 @@ use core::net::Ipv6Addr;
 
 impl Sigma {
     /// Whether it has nothing to ask for, and nothing to tell.
+    #[cfg(feature = "host")]
     pub(crate) fn is_drained(&self) -> bool {
         self.commands.is_empty() && self.events.is_empty()
     }
