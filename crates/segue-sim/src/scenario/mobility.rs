@@ -311,9 +311,7 @@ impl MobilitySection {
 
     /// Least and greatest, m/s.
     fn speeds(&self) -> Result<[f64; 2], Problem> {
-        let speeds = self.speed.map_or([0.0; 2], |range| {
-            [range.least, range.greatest].map(Speed::metres_per_second)
-        });
+        let speeds = self.speed.map_or([0.0; 2], |range| range.metres_per_second());
         if speeds
             .iter()
             .any(|speed| !(SPEEDS[0]..=SPEEDS[1]).contains(speed))

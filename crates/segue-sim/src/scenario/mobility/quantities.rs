@@ -10,8 +10,16 @@ use std::str::FromStr;
 /// A speed, or a range of them: `"1.4 m/s"`, `"0.5 m/s..2 m/s"`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SpeedRange {
-    pub(super) least: Speed,
-    pub(super) greatest: Speed,
+    least: Speed,
+    greatest: Speed,
+}
+
+impl SpeedRange {
+    /// Least and greatest, m/s; the same for a single speed.
+    #[must_use]
+    pub const fn metres_per_second(self) -> [f64; 2] {
+        [self.least.metres_per_second(), self.greatest.metres_per_second()]
+    }
 }
 
 /// A direction, or a deviation of directions: `"90 deg"`. East is 0, north 90 degrees.
