@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Run bulk SCTP in Segue and in ns-2, and bulk TCP in Segue, ns-2 and ns-3, and print times and their ratios.
 
+One flow on a chain of three links; and a dumbbell, where twenty flows and cross traffic share a bottleneck that loses
+packets: there packets that follow each other are of different flows, and much of the work is recovery from loss.
+
 Whole processes are timed, start-up and reading of the scenario included, for all. The runs alternate and
 swap their order every time, so that a machine that slows down or speeds up does so for all; medians are
 quoted. The figure that counts is wall time for the same delivered bytes: a simulator that delivers less has
@@ -29,7 +32,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-NS3_SOURCE = HERE / "peers" / "ns3" / "bulk_tcp.cc"
+PEERS = HERE / "peers"
 NS3_MODULES = ("applications", "internet", "point-to-point", "traffic-control", "network", "core")
 NS3_RUNS = 2
 # All deliver one full pipe for 60 s; the start of slow start is all that may differ, and ns-3's shorter header.
@@ -41,27 +44,30 @@ class Bench:
     """One comparison: a scenario and what ns-2 runs for it."""
 
     title: str
-    scenario: Path
-    ns2_script: Path
+    # Of scenarios/bench.
+    scenario: str
+    # A script of peers/ns2, and what it is given.
+    ns2: tuple[str, ...]
+    # A source of peers/ns3.
+    ns3: str | None = None
     # ns-2 is to lose nothing: then what is compared is not two recoveries from loss.
-    lossless: bool
-    with_ns3: bool
+    lossless: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The scenario's file."""
+        return ROOT / "scenarios" / "bench" / f"{self.scenario}.toml"
 
 
 BENCHES = (
+    Bench("One SCTP association, three hops of 100 Mbit/s", "bulk", ("bulk_sctp.tcl",), lossless=True),
+    Bench("One TCP connection, CUBIC, three hops of 100 Mbit/s", "tcp", ("bulk_tcp.tcl",), "bulk_tcp.cc"),
+    Bench("Twenty SCTP associations, a lossy dumbbell of 100 Mbit/s", "dumbbell-sctp", ("dumbbell.tcl", "sctp")),
     Bench(
-        title="One SCTP association",
-        scenario=ROOT / "scenarios" / "bench" / "bulk.toml",
-        ns2_script=HERE / "peers" / "ns2" / "bulk_sctp.tcl",
-        lossless=True,
-        with_ns3=False,
-    ),
-    Bench(
-        title="One TCP connection, CUBIC",
-        scenario=ROOT / "scenarios" / "bench" / "tcp.toml",
-        ns2_script=HERE / "peers" / "ns2" / "bulk_tcp.tcl",
-        lossless=False,
-        with_ns3=True,
+        "Twenty TCP connections, CUBIC, a lossy dumbbell of 100 Mbit/s",
+        "dumbbell-tcp",
+        ("dumbbell.tcl", "tcp"),
+        "dumbbell_tcp.cc",
     ),
 )
 
@@ -130,21 +136,23 @@ def count(side: Side, command: list[str]) -> dict[str, int]:
 
 def ns2_side(ns: str, bench: Bench) -> Side:
     """ns-2."""
-    side = Side("ns-2", [ns, str(bench.ns2_script)])
-    drops = count(side, [ns, str(bench.ns2_script), "count"])["drops"]
+    script, *rest = bench.ns2
+    command = [ns, str(PEERS / "ns2" / script), *rest]
+    side = Side("ns-2", command)
+    drops = count(side, [*command, "count"])["drops"]
     if bench.lossless and drops != 0:
         raise BenchError(f"ns-2 dropped {drops} packets; the scenario is meant to lose none")
     return side
 
 
 @contextmanager
-def ns3_side() -> Iterator[Side | None]:
+def ns3_side(source: str) -> Iterator[Side | None]:
     """ns-3, built for as long as this lasts, if its library and a compiler are installed."""
     compiler = shutil.which("g++")
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "bulk_tcp"
+        program = Path(folder) / "program"
         libraries = [f"-lns3-{module}" for module in NS3_MODULES]
-        command = [compiler or "g++", "-std=c++17", "-O2", "-o", str(program), str(NS3_SOURCE), *libraries]
+        command = [compiler or "g++", "-std=c++17", "-O2", "-o", str(program), str(PEERS / "ns3" / source), *libraries]
         if compiler is None or not has_ns3(compiler):
             print("ns-3 is not installed (Debian package libns3-dev, with g++): it is left out.\n", flush=True)
             yield None
@@ -197,17 +205,17 @@ def table(sides: list[Side]) -> str:
 
 def measure(bench: Bench, segue_command: list[str], repetitions: int) -> list[Side]:
     """Run all sides `repetitions` times, or as often as they are at most, after one run each that is not counted."""
-    segue = Side("Segue", [*segue_command, str(bench.scenario)])
+    segue = Side("Segue", [*segue_command, str(bench.path)])
     sides = [segue]
     ns = shutil.which("ns")
     if ns is None:
         print("ns-2 is not installed (Debian package ns2): it is left out.\n", flush=True)
     else:
         sides.append(ns2_side(ns, bench))
-    if not bench.with_ns3:
+    if bench.ns3 is None:
         alternate(sides, repetitions)
         return sides
-    with ns3_side() as ns3:
+    with ns3_side(bench.ns3) as ns3:
         sides += [ns3] if ns3 else []
         alternate(sides, repetitions)
     return sides
@@ -231,7 +239,7 @@ def alternate(sides: list[Side], repetitions: int) -> None:
 
 def compare(bench: Bench, sides: list[Side], repetitions: int) -> bool:
     """Print what was measured; whether all did the same work."""
-    print(f"{bench.title}, 100 Mbit/s, 3 hops, 60 s simulated, no trace; {repetitions} runs of each, alternating.\n")
+    print(f"{bench.title}, 60 s simulated, no trace; {repetitions} runs of each, alternating.\n")
     print(table(sides))
     segue, *others = sides
     same = True
@@ -262,7 +270,7 @@ def main() -> int:
         for bench in BENCHES:
             sides = measure(bench, arguments.segue, arguments.repetitions)
             same &= compare(bench, sides, arguments.repetitions)
-            rows += [{"bench": bench.scenario.stem, "name": s.name, "wall_s": s.wall_s, "cpu_s": s.cpu_s,
+            rows += [{"bench": bench.scenario, "name": s.name, "wall_s": s.wall_s, "cpu_s": s.cpu_s,
                       "delivered_bytes": s.delivered_bytes, "packet_hops": s.packet_hops} for s in sides]  # fmt: skip
     except (BenchError, OSError, subprocess.CalledProcessError) as error:
         print(f"bench: {error}", file=sys.stderr)
