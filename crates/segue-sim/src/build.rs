@@ -31,7 +31,8 @@ use crate::network::errors::router_address;
 use crate::network::forgeries::Forgery;
 use crate::network::hosts::{HostNode, HostPort};
 use crate::network::neighbors::Neighbors;
-use crate::network::routers::{Access, Route, RouterNode, prefix_of};
+use crate::network::routers::{Access, RouterNode};
+use crate::network::routes::{Routes, prefix_of};
 use crate::network::walks::Way;
 use crate::network::{LazyTimer, LinkEnd, Mover, Network, Node};
 use crate::output::{CellReach, RunOptions, Trace};
@@ -223,7 +224,7 @@ pub(crate) fn network_of(
         let home_agent = cell.and_then(|cell| shims::home_agent(s, cell, seed));
         let addresses = router_addresses(s, &router.name, number, cell);
         nodes.push(Node::Router(Box::new(RouterNode {
-            routes: Route::table(routes::routes(s, &numbers, &roads, number), &addresses),
+            routes: Routes::new(routes::routes(s, &numbers, &roads, number), &addresses),
             access,
             timer: LazyTimer::default(),
             addresses,

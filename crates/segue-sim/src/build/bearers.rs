@@ -4,7 +4,7 @@ use super::cell_prefixes;
 use crate::link::{LinkConfig, Service, Silence};
 use crate::loss::LossModel;
 use crate::network::bearers::{Bearers, Direction};
-use crate::network::routers::prefix_of;
+use crate::network::routes::prefix_of;
 use crate::scenario::events;
 use crate::scenario::model::{CellEntry, ScenarioFile};
 use crate::scenario::remedy::greatest_window;

@@ -2,7 +2,7 @@
 
 use super::shims::outside_prefix;
 use super::{Numbers, cell_prefix, wire_address};
-use crate::network::routers::{Way, prefix_of};
+use crate::network::routes::{Way, prefix_of};
 use crate::scenario::model::{LinkEntry, ScenarioFile};
 
 /// Which links lead from where to where: of each node, its links by number, with the direction away from it, and the nodes at

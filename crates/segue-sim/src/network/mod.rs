@@ -15,6 +15,7 @@ mod priority;
 mod processing;
 pub(crate) mod readdressing;
 pub(crate) mod routers;
+pub(crate) mod routes;
 pub(crate) mod walks;
 
 use crate::link::{Fate, Link};

@@ -1,6 +1,6 @@
 //! Prefixes of cells and addresses of hosts that change at times that the scenario gives.
 
-use super::routers::{Route, prefix_of};
+use super::routes::prefix_of;
 use super::{Network, Node};
 use crate::scheduler::Event;
 use core::net::Ipv6Addr;
@@ -65,7 +65,7 @@ impl Network {
             } => {
                 for node in &mut self.nodes {
                     if let Node::Router(router) = node {
-                        Route::add_beside(&mut router.routes, former, new);
+                        router.routes.add_beside(former, new);
                     }
                 }
                 let node = self.cells[cell as usize].router;
@@ -81,7 +81,7 @@ impl Network {
             } => {
                 for node in &mut self.nodes {
                     if let Node::Router(router) = node {
-                        Route::remove(&mut router.routes, prefix);
+                        router.routes.remove(prefix);
                         router.addresses.retain(|a| prefix_of(*a) != prefix_of(prefix));
                     }
                 }

@@ -1,5 +1,6 @@
-//! Routers: longest match is exact match here, because every prefix is a /64.
+//! Routers.
 
+use super::routes::{Routes, Way};
 use super::{LazyTimer, Network, Node};
 use crate::load::Load;
 use crate::recorder::DropCause;
@@ -17,7 +18,7 @@ use segue_wire::{Ipv6Header, Packet, Payload};
 
 /// A router.
 pub(crate) struct RouterNode {
-    pub routes: Vec<Route>,
+    pub routes: Routes,
     /// The cell it serves, with what it runs there.
     pub access: Option<Access>,
     pub timer: LazyTimer,
@@ -36,12 +37,6 @@ pub(crate) struct RouterNode {
 }
 
 impl RouterNode {
-    /// The route towards `destination`.
-    fn route(&self, destination: Ipv6Addr) -> Option<&Route> {
-        let prefix = prefix_of(destination);
-        self.routes.iter().find(|route| route.prefix == prefix)
-    }
-
     /// The link towards `destination` where nothing but that is to be asked: the router is no home agent and no border of
     /// a site, no proxy is on it, and the packet not for itself or its link.
     #[inline]
@@ -50,61 +45,11 @@ impl RouterNode {
             return None;
         }
         // no route has the prefix of what is multicast or link-local
-        let route = self.route(destination)?;
-        if route.near && self.addresses.contains(&destination) {
-            return None;
-        }
-        match route.way {
+        match self.routes.way_on(destination)? {
             Way::Link(link) => Some(link),
             Way::Cell(_) => None,
         }
     }
-}
-
-/// An entry of a router's table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Route {
-    /// Upper 64 bits of the addresses that it is for.
-    prefix: u64,
-    /// The router has an address among them itself.
-    near: bool,
-    way: Way,
-}
-
-impl Route {
-    /// The table of a router that has these addresses, from ways by prefix.
-    pub fn table(ways: Vec<(u64, Way)>, addresses: &[Ipv6Addr]) -> Vec<Self> {
-        let near = |prefix| addresses.iter().any(|own| prefix_of(*own) == prefix);
-        let route = |(prefix, way)| Self {
-            prefix,
-            near: near(prefix),
-            way,
-        };
-        ways.into_iter().map(route).collect()
-    }
-
-    /// A table has a way to `new` as it has one to `former`.
-    pub fn add_beside(table: &mut Vec<Self>, former: Ipv6Addr, new: Ipv6Addr) {
-        let route = table.iter().find(|r| r.prefix == prefix_of(former)).copied();
-        table.extend(route.map(|route| Self {
-            prefix: prefix_of(new),
-            ..route
-        }));
-    }
-
-    /// A table has no way to `prefix` any more.
-    pub fn remove(table: &mut Vec<Self>, prefix: Ipv6Addr) {
-        table.retain(|route| route.prefix != prefix_of(prefix));
-    }
-}
-
-/// A way out of a router.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    /// Over a link.
-    Link(u32),
-    /// Into its cell.
-    Cell(u32),
 }
 
 /// What an access router runs on its cell.
@@ -112,11 +57,6 @@ pub(crate) struct Access {
     pub cell: u32,
     pub discovery: RouterNd,
     pub dhcp: Option<Dhcpv6Server>,
-}
-
-/// Upper 64 bits of an address.
-pub(crate) fn prefix_of(address: Ipv6Addr) -> u64 {
-    (u128::from(address) >> 64) as u64
 }
 
 impl Network {
@@ -150,7 +90,7 @@ impl Network {
             return self.addressed_to_router(packet, node);
         }
         let inner = self.rewrite(packet, node, Rewriter::inbound);
-        let Some(&Route { way, .. }) = self.router(node).route(inner) else {
+        let Some(way) = self.router(node).routes.way(inner) else {
             return self.drop_without_route(packet, node);
         };
         let ip = &mut self.store.get_mut(packet).packet.ip;
