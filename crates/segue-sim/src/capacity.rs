@@ -1,6 +1,6 @@
 //! What the links and cells between two hosts can carry at best.
 
-use crate::scenario::model::{HostEntry, LinkEntry, ScenarioFile};
+use crate::scenario::model::{CellEntry, HostEntry, LinkEntry, ScenarioFile};
 use segue_proto::units::BitRate;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -39,6 +39,14 @@ pub(crate) fn of_way(s: &ScenarioFile, from: &str, to: &str) -> Option<BitRate> 
     widest.map(BitRate::from_bits_per_second)
 }
 
+/// The least rate of any link or cell that has one, bit/s: no way carries less.
+pub(crate) fn least(s: &ScenarioFile) -> u64 {
+    let links = s.link.iter().filter_map(of_link).flatten();
+    let cells = s.cell.iter().filter_map(|cell| of_cell(s, cell));
+    let rates = links.map(|(_, _, rate)| rate).chain(cells.flatten());
+    rates.min().unwrap_or(0)
+}
+
 fn of_link(link: &LinkEntry) -> Option<[Edge<'_>; 2]> {
     let up = link.up.as_ref();
     if link.trace.is_some() || up.is_some_and(|up| up.trace.is_some()) {
@@ -54,16 +62,19 @@ fn of_link(link: &LinkEntry) -> Option<[Edge<'_>; 2]> {
 fn of_cells<'a>(s: &'a ScenarioFile, host: &'a HostEntry) -> Option<Vec<Edge<'a>>> {
     let mut edges = Vec::new();
     for cell in s.cell.iter().filter(|_| host.radios > 0) {
-        let (down, up) = match &cell.bearer {
-            Some(b) if b.down.trace.is_some() || b.up.trace.is_some() => return None,
-            Some(b) => (b.down.rate, b.up.rate),
-            None => {
-                let rate = cell.radio.as_ref().unwrap_or(&s.radio).rate;
-                (rate, rate)
-            }
-        };
-        edges.push((cell.router.as_str(), host.name.as_str(), down.bits_per_second()));
-        edges.push((host.name.as_str(), cell.router.as_str(), up.bits_per_second()));
+        let [down, up] = of_cell(s, cell)?;
+        edges.push((cell.router.as_str(), host.name.as_str(), down));
+        edges.push((host.name.as_str(), cell.router.as_str(), up));
     }
     Some(edges)
+}
+
+/// Down and up.
+fn of_cell(s: &ScenarioFile, cell: &CellEntry) -> Option<[u64; 2]> {
+    let rates = match &cell.bearer {
+        Some(b) if b.down.trace.is_some() || b.up.trace.is_some() => return None,
+        Some(b) => [b.down.rate, b.up.rate],
+        None => [cell.radio.as_ref().unwrap_or(&s.radio).rate; 2],
+    };
+    Some(rates.map(BitRate::bits_per_second))
 }

@@ -12,6 +12,7 @@ use segue_proto::Instant;
 use segue_proto::app::Transport;
 use segue_proto::host::Host;
 use segue_proto::shim::ShimEvent;
+use segue_proto::units::BitRate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -368,12 +369,18 @@ impl About<'_> {
 
     /// Applications whose rate is beyond all that there is between their hosts.
     fn asked_too_much(&self) -> Vec<Warning> {
+        // several paths at once carry more than the best of them
+        let paths = if self.file.scheme == Scheme::Cmt { 2.0 } else { 1.0 };
+        let times = |rate: BitRate, carries: u64| rate.bits_per_second() as f64 / (carries as f64 * paths);
+        // the way of each is looked for only where there may be too little: there may be thousands
+        let least = capacity::least(self.file);
         let warning = |(number, a): (usize, &ApplicationEntry)| {
             let rate = a.rate.filter(|_| a.kind == ApplicationKind::ConstantRate)?;
+            if times(rate, least) < TOO_MUCH {
+                return None;
+            }
             let carries = capacity::of_way(self.file, &a.from, &a.to)?;
-            // several paths at once carry more than the best of them
-            let paths = if self.file.scheme == Scheme::Cmt { 2.0 } else { 1.0 };
-            let times = rate.bits_per_second() as f64 / (carries.bits_per_second() as f64 * paths);
+            let times = times(rate, carries.bits_per_second());
             let text = format!(
                 "application[{number}], from `{}` to `{}`, asks for {rate}, {times:.0} times what the way between them carries at \
                  best, {carries}: what does not fit is never sent",
