@@ -6,6 +6,7 @@ use crate::sctp::options::Policy;
 use crate::sctp::stream_list::concerns;
 use crate::time::Instant;
 use segue_wire::{Data, Ssn};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// A user message of which some is still unsent.
@@ -69,7 +70,7 @@ pub(in crate::sctp) struct SendQueue {
     unsent: VecDeque<Unsent>,
     /// Messages kept back while streams are reset.
     held: Option<Box<Held>>,
-    next_ssn: Vec<Ssn>,
+    next_ssn: SmallVec<[Ssn; 4]>,
     /// User bytes that wait, those of messages kept back included.
     bytes: usize,
 }
@@ -107,7 +108,7 @@ impl SendQueue {
     }
 
     /// The stream sequence number of an ordered message that begins to be sent.
-    fn assign_ssn(next_ssn: &mut Vec<Ssn>, stream_id: u16) -> Ssn {
+    fn assign_ssn(next_ssn: &mut SmallVec<[Ssn; 4]>, stream_id: u16) -> Ssn {
         let index = usize::from(stream_id);
         if next_ssn.len() <= index {
             next_ssn.resize(index + 1, Ssn(0));

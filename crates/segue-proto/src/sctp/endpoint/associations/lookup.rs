@@ -48,6 +48,7 @@ impl Associations {
             .or_else(|| self.find_at(named_by_asconf(sctp)?, arrived.from_port));
         if let Some(place) = found.and_then(|id| self.slot_of(id)) {
             self.last = place;
+            self.last_tag = self.slots[place].association.own_verification_tag();
         }
         found
     }
@@ -59,6 +60,10 @@ impl Associations {
         arrived: &Arrived,
         sctp: &SctpPacket,
     ) -> Option<AssociationId> {
+        // among thousands it is mostly for another, and looking at this one would be for nothing
+        if sctp.verification_tag != self.last_tag {
+            return None;
+        }
         let slot = self.slots.get(self.last)?;
         let a = &slot.association;
         let is_for = a.peer_port() == arrived.from_port

@@ -37,6 +37,8 @@ pub(super) struct Associations {
     next_id: u64,
     /// Where the association of the last packet is looked for first: most packets are for the same one again.
     last: usize,
+    /// The tag that it had then.
+    last_tag: u32,
     /// Associations touched since they were last drained.
     to_transmit: Line,
     to_notify: Line,

@@ -3,6 +3,7 @@
 use crate::sctp::Message;
 use crate::sctp::stream_list::concerns;
 use segue_wire::Ssn;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 
 #[derive(Debug, Default)]
@@ -15,7 +16,8 @@ struct InStream {
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     ready: VecDeque<Message>,
-    streams: Vec<InStream>,
+    /// Most associations have but one, which is here.
+    streams: SmallVec<[InStream; 1]>,
     /// Messages that wait, of all streams.
     waiting: usize,
     /// Messages that skipping has had looked at.
@@ -162,7 +164,7 @@ impl InStream {
     }
 }
 
-fn stream(streams: &mut Vec<InStream>, stream_id: u16) -> &mut InStream {
+fn stream(streams: &mut SmallVec<[InStream; 1]>, stream_id: u16) -> &mut InStream {
     let index = usize::from(stream_id);
     if streams.len() <= index {
         streams.resize_with(index + 1, InStream::default);
