@@ -32,7 +32,7 @@ PYTHON_SOURCES := python tests benches scripts
 # compiled for one is there for the other.
 CARGO_TEST := cargo test --workspace --profile checked --locked
 
-.PHONY: help demo test test-all mutants digests counters rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
+.PHONY: help demo test test-all mutants digests counters keys rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
 .PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
 
 help:  ## List the targets
@@ -61,6 +61,9 @@ digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,900 seeds
 	SEGUE_TRANSCRIPTS=$$folder cargo test --profile checked --locked --package segue-conformance --test conformance --quiet && \
 	cargo run --profile checked --locked --package segue-conformance --bin digests -- \
 		tests/conformance/digests.txt --tests "$$folder" $(if $(UPDATE),--update)
+
+keys: $(STAMP)/release  ## Make docs/keys.md anew: every key of a scenario
+	$(BIN)/segue keys --markdown > docs/keys.md
 
 counters:  ## Make docs/counters.md anew: what `segue agent status` counts
 	$(PYTHON) scripts/counters.py
@@ -155,7 +158,7 @@ check-structure:
 
 # Every set of the machines of segue-proto that someone may take compiles, without a warning. `host` is all of them, and is
 # what everything else here is built with.
-FEATURES := "" sctp tcp mip6 ilnp nd sigma location sctp,tcp sctp,mip6 sctp,ilnp tcp,mip6 tcp,ilnp mip6,ilnp \
+FEATURES := "" schema sctp tcp mip6 ilnp nd sigma location sctp,tcp sctp,mip6 sctp,ilnp tcp,mip6 tcp,ilnp mip6,ilnp \
 	sctp,tcp,mip6 sctp,tcp,ilnp sctp,mip6,ilnp tcp,mip6,ilnp sctp,tcp,mip6,ilnp sigma,location
 
 check-features:

@@ -54,6 +54,22 @@ class Run:
     def table(self, name: str) -> ArrowTable | None:
         """A table; `None` if it is not in memory."""
 
+def scenario_schema() -> str:
+    """JSON Schema of scenario files, as a JSON document."""
+
+def scenario_keys() -> str:
+    """Every key of a scenario, as a JSON document: a list of tables with what `segue.keys.Key` has."""
+
+def scenario_problems(text: str, file: str) -> tuple[list[tuple[tuple[int, int] | None, str]], bool]:
+    """All that is wrong with a scenario file: line and column, and what; and whether there may be more."""
+
+def check_form(text: str, file: str) -> None:
+    """Reads a scenario for its form alone, which is what `scenario_schema` is about.
+
+    Raises:
+        ScenarioError: It has another form.
+    """
+
 @final
 class ScenarioInfo:
     """What a scenario says of itself."""
@@ -64,6 +80,9 @@ class ScenarioInfo:
     def description(self) -> str: ...
     @property
     def toml(self) -> str: ...
+    @property
+    def warnings(self) -> list[str]:
+        """What was accepted and has no effect."""
 
 @final
 class Job:

@@ -16,6 +16,9 @@
 //! # Ok::<(), segue_proto::units::UnitError>(())
 //! ```
 
+#[cfg(feature = "schema")]
+mod schema;
+
 use crate::time::Duration;
 use core::fmt;
 use core::marker::PhantomData;

@@ -179,7 +179,7 @@ fn data_sent_after_a_deferred_reset_waits_for_it() {
         let packet = net.forge(B, address(A, 1), [data(tsn.add(step), ssn, offset)]);
         net.inject(B, packet);
     }
-    assert_eq!(offsets(&net, B), []);
+    assert_eq!(offsets(&net, B), [0_u64; 0]);
     let packet = net.forge(B, address(A, 1), [data(tsn.add(1), 1, 10)]);
     net.inject(B, packet);
     assert_eq!(offsets(&net, B), [10, 20, 30, 40]);

@@ -15,6 +15,7 @@ mod analysis;
 mod arrow_table;
 mod engine;
 mod errors;
+mod keys;
 mod outputs;
 mod part_file;
 mod pool;
@@ -34,6 +35,8 @@ mod _native {
     use super::analysis::analyze;
     #[pymodule_export]
     use super::errors::{CaptureError, RunError, ScenarioError};
+    #[pymodule_export]
+    use super::keys::{check_form, scenario_keys, scenario_problems, scenario_schema};
     #[pymodule_export]
     use super::pool::{Job, run, run_many};
     #[pymodule_export]

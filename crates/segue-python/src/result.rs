@@ -96,6 +96,7 @@ pub(crate) struct ScenarioInfo {
     name: String,
     description: String,
     toml: String,
+    warnings: Vec<String>,
 }
 
 /// Parses and validates a scenario, and conditions on its run, without running it.
@@ -113,5 +114,10 @@ pub(crate) fn check(
         name: scenario.name().to_owned(),
         description: scenario.description().to_owned(),
         toml: scenario.to_toml(),
+        warnings: scenario
+            .warnings()
+            .iter()
+            .map(|warning| warning.text.clone())
+            .collect(),
     })
 }

@@ -138,6 +138,23 @@ impl fmt::Display for Assertion {
     }
 }
 
+impl Assertion {
+    /// The texts that are a condition, as a regular expression, with those that are a time and a rate.
+    pub(crate) fn forms(time: &str, rate: &str) -> String {
+        let signs = COMPARISONS.map(|(sign, _)| sign).join("|");
+        let forms = QUANTITIES.map(|(name, _, unit)| {
+            let limit = match unit {
+                Unit::Seconds => time,
+                Unit::BitsPerSecond => rate,
+                Unit::Share => "(100|[0-9]{1,2}(\\.[0-9]{0,9})?) *%",
+                Unit::Count => "[0-9]{1,18}",
+            };
+            format!("{} *({signs}) *{limit}", name.replace('.', "\\."))
+        });
+        format!("({})", forms.join("|"))
+    }
+}
+
 impl Serialize for Assertion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)

@@ -13,6 +13,7 @@ use crate::store::PacketRef;
 use crate::warnings::Load;
 use core::hint::cold_path;
 use ring::Ring;
+use schemars::JsonSchema;
 use segue_proto::random::Stream;
 use segue_proto::units::{BitRate, QueueLimit};
 use segue_proto::{Duration, Instant};
@@ -21,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How waiting packets are served.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
     /// Departure worked out on arrival: constant rate, one event per packet.

@@ -1,11 +1,12 @@
 //! Loss models of links.
 
+use schemars::JsonSchema;
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// How a link loses packets.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossModel {
     /// No packet is lost.

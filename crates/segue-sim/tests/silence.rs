@@ -98,7 +98,7 @@ fn loss_and_jitter_for_ten_minutes_move_nobody() {
             .map(|h| h.time)
             .filter(|at| *at > 10.0)
             .collect();
-        assert_eq!(moved, [], "{scheme}");
+        assert_eq!(moved, [0.0_f64; 0], "{scheme}");
     }
 }
 

@@ -23,6 +23,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM)
 PAPERS = ("sigma", "vertical", "cmt", "ilnp", "scale")
 """The papers, and what no paper has: how many hosts an anchor bears."""
 
+TEMPLATES = ("two-cells", "wifi-to-5g", "multipath", "vertical", "population")
+"""What a scenario of one's own begins as: those of scenarios/templates."""
+
 
 def main() -> None:
     """Entry point: runs the command line and exits."""
@@ -198,6 +201,43 @@ def location(arguments: tuple[str, ...]) -> None:
     from segue.cli.program import hand_over
 
     hand_over("segue-location", arguments)
+
+
+@app.command(name="keys")
+@click.argument("prefix", required=False)
+@click.option("--schema", "as_schema", is_flag=True, help="Print JSON Schema of scenario files, for an editor.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print all keys as a page.")
+@click.option("--json", "as_json", is_flag=True, help="Print the keys as one JSON document.")
+def keys(prefix: str | None, as_schema: bool, as_markdown: bool, as_json: bool) -> None:
+    """What a scenario may say: every key with its type, default and meaning.
+
+    With PREFIX, those whose names begin with it, such as link, link.rate or sctp.
+    """
+    from segue.cli.keys import list_keys
+
+    list_keys(prefix, as_schema=as_schema, as_markdown=as_markdown, as_json=as_json)
+
+
+@app.command(name="check")
+@click.argument("scenario")
+def check(scenario: str) -> int:
+    """Say all that is wrong with SCENARIO at once, with line and column, and what of it has no effect."""
+    from segue.cli.check import check_file
+
+    return EXIT_INPUT if check_file(scenario) else 0
+
+
+@app.command(name="new")
+@click.argument("name", metavar="NAME|FILE.toml")
+@click.option(
+    "--template", type=click.Choice(TEMPLATES), default="two-cells", show_default=True, help="What it begins as."
+)
+@click.option("--force", is_flag=True, help="Write over files that are there.")
+def new(name: str, template: str, force: bool) -> None:
+    """Begin a scenario of one's own: a file that runs, with comments, and its schema beside it for an editor."""
+    from segue.cli.new import begin
+
+    begin(name, template, force=force)
 
 
 @app.group(name="scenarios")

@@ -399,7 +399,10 @@ fn signalling_is_counted_in_packets_and_bytes() {
         .collect();
     let counts = net.counts(MN);
     assert_eq!(counts.signalling_packets_sent as usize, from_mobile.len());
-    assert_eq!(counts.signalling_bytes_sent as usize, from_mobile.iter().sum());
+    assert_eq!(
+        counts.signalling_bytes_sent as usize,
+        from_mobile.iter().sum::<usize>()
+    );
     // 40 IPv6, 24 home address option, 32 mobility header: 12, aligned to 4n+1 13, 2 + 5 + 12 of the option
     assert_eq!(from_mobile, [40 + 24 + 32]);
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A method of address acquisition. In a scenario file: a table with `method` and the method's own keys.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "method", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Method {
     /// Stateless autoconfiguration with duplicate address detection (RFC 4862), as real packets.
@@ -45,6 +46,7 @@ pub enum Method {
 
 /// Client side of DHCPv6 (RFC 8415 section 7.6).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientConfig {
     /// Ask for an address in two messages instead of four (section 5.1).
@@ -85,6 +87,7 @@ impl Default for ClientConfig {
 
 /// Server side of DHCPv6, as an access router runs it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
     /// Time between a message and its answer: what the server does with it.

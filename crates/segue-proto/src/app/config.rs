@@ -41,6 +41,7 @@ pub enum Role {
 
 /// What it does once connected. In a scenario file: a table with `kind` and the kind's own keys.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Kind {
     /// Sends as fast as the transport takes it, like FTP.
@@ -100,6 +101,7 @@ pub enum Kind {
 
 /// What carries an application's data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// An SCTP association.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long a state lasts.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Holding {
     /// Exponentially distributed.
@@ -25,6 +26,7 @@ pub enum Holding {
 
 /// The distribution of on and off times, as a scenario names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldingKind {
     /// See [`Holding::Exponential`].

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// A source that is on and off.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
     /// Rate of user data while it is on.

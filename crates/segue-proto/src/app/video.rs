@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// Somebody who watches a film.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
     /// Rates to choose from, from the lowest up.

@@ -25,6 +25,7 @@ pub const FRAME_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A codec, as far as its frames go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Codec {
     /// ITU-T G.711, 64 kbit/s: 160 bytes a frame. Noise as in its appendix II, and RFC 3389: a level and ten
@@ -71,6 +72,7 @@ impl Codec {
 
 /// A direction of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VoiceConfig {
     /// Codec.

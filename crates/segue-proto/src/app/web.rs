@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 /// Somebody who reads web pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
     /// Bytes of a request.

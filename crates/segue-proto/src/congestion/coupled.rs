@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 /// A coupling of the windows of an association's paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coupling {
     /// Each path by itself, as CMT has it (Iyengar et al. 2006): fair only if no bottleneck is shared.

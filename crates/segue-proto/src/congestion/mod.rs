@@ -117,6 +117,7 @@ pub trait CongestionControl: Debug + Send {
 
 /// A congestion control algorithm of TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// RFC 5681.
@@ -132,6 +133,7 @@ pub enum Algorithm {
 
 /// How much an acknowledgement counts for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Credit {
     /// Each acknowledgement opens the window as if it were for one segment, so that delayed ones open it more slowly:
@@ -144,6 +146,7 @@ pub enum Credit {
 
 /// Which slow start an algorithm has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SlowStart {
     /// Until something is lost.
@@ -162,6 +165,7 @@ pub enum SlowStart {
 
 /// How CUBIC's curve is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CubicCurve {
     /// One smoothed round trip ahead (RFC 9438 section 4.2).
@@ -175,6 +179,7 @@ pub enum CubicCurve {
 
 /// What CUBIC does in its Reno-friendly region (RFC 9438 section 4.3) once it is back where it was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RenoFriendliness {
     /// W_est goes on growing by alpha, 0.53 segments per round trip. Where losses are frequent this is less than Reno gets.

@@ -7,14 +7,17 @@ use serde::{Deserialize, Serialize};
 
 /// Configuration of [`Ilnp`](super::Ilnp).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Node identifier of this host, as `"0:0:0:1"`. All of its interfaces form their addresses with it.
     #[serde(with = "text")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "text::schema"))]
     pub nid: Nid,
     /// The prefix of identities, as `"fd53:6567:7565:1"`: an address of it with a node identifier is what transports see of a
     /// node, wherever that is. It is never on the wire. A unique local prefix (RFC 4193) will do; hosts need not agree.
     #[serde(with = "text")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "text::schema"))]
     pub identity_prefix: Locator,
     /// What a new locator does to those there are.
     pub handoff: Handoff,
@@ -129,6 +132,7 @@ impl Default for Config {
 
 /// What a new locator does to those there are (004 section 2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Handoff {
     /// Hard: they are dropped at once. What still arrives for them is dropped too.
@@ -142,6 +146,7 @@ pub enum Handoff {
 
 /// What makes a new locator the one in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     /// That its address is ready: the implementation of 004 hands off when it sees the new router.
@@ -153,6 +158,7 @@ pub enum Trigger {
 
 /// How packets are shared among locators of the same preference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// The newest of them takes all.
@@ -166,6 +172,7 @@ pub enum Sharing {
 
 /// Length of a nonce (RFC 6744 section 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum NonceLength {
     /// 32 bits, 8 bytes in a packet.
     #[default]
@@ -178,6 +185,7 @@ pub enum NonceLength {
 
 /// Which packets carry the nonce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NonceIn {
     /// Every packet, as the implementation of 004 has it.
@@ -191,6 +199,7 @@ pub enum NonceIn {
 
 /// The checksum of TCP and UDP on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChecksumRule {
     /// IPv6's (draft-bhatti-ilnp-tcp-udp-checksums-00): what every other tool takes for right.
@@ -211,6 +220,7 @@ impl From<ChecksumRule> for PseudoRule {
 
 /// Identifiers that a host uses on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Identifiers {
     /// Its node identifier.
@@ -223,13 +233,16 @@ pub enum Identifiers {
 
 /// A peer whose locators are known beforehand.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
     /// Its node identifier.
     #[serde(with = "text")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "text::schema"))]
     pub nid: Nid,
     /// Its locators, as `"2001:db8:1:1"`, with equal preference.
     #[serde(with = "text_list")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "text_list::schema"))]
     pub locators: Vec<Locator>,
     /// Its name, for applications of a real host: the agent's resolver answers it. Nothing else reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -333,6 +346,15 @@ mod text {
 
     pub(super) const EXPECTED: &str = "four groups of hexadecimal digits such as \"2001:db8:0:1\"";
 
+    #[cfg(feature = "schema")]
+    pub(super) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^[0-9a-f]{1,4}(:[0-9a-f]{1,4}){3}$",
+            "x-quantity": "four groups of hexadecimal digits",
+        })
+    }
+
     pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(value)
     }
@@ -349,6 +371,11 @@ mod text_list {
     use super::{Locator, text};
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::Serializer;
+
+    #[cfg(feature = "schema")]
+    pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "array", "items": text::schema(generator) })
+    }
 
     pub(super) fn serialize<S: Serializer>(list: &[Locator], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(list.iter().map(ToString::to_string))

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// Configuration of a [`Rewriter`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RewriterConfig {
     /// The locators that are mapped.
@@ -28,6 +29,7 @@ pub struct RewriterConfig {
 
 /// A locator inside the site and the one that stands for it outside, as prefixes: `"fd00:0:0:1::"`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LocatorMapping {
     /// Inside the site.

@@ -18,6 +18,7 @@ pub struct DurationRange {
 
 /// A phase of an IEEE 802.11 handover.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// The whole handover, when it is given as one latency.
@@ -34,6 +35,7 @@ pub enum Phase {
 
 /// The time of each phase; a phase left out takes no time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Phases {
     /// Detection.
@@ -48,6 +50,7 @@ pub struct Phases {
 
 /// How long a layer-2 handover takes: a text (`"200 ms"`, `"40 ms..350 ms"`) or a table of [`Phases`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(untagged))]
 pub enum Latency {
     /// From the command to attach until Link_Up.
     Single(DurationRange),

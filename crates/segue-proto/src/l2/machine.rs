@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 /// How the loss of the cell is noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDetection {
     /// At the moment the coverage ends.
@@ -21,6 +22,7 @@ pub enum LossDetection {
 /// Configuration of a radio interface's layer 2. `beacon_period` is a trait of the cells; it is here because the
 /// interface counts with it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Time from the command to attach to Link_Up.

@@ -26,6 +26,7 @@ pub const LIFETIME_UNIT: Duration = Duration::from_secs(4);
 /// What makes a mobile node hand off. Whatever is set, it takes the first address that it gets when it has none, and
 /// moves to an interface that it prefers as soon as that has an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HandoffPolicy {
     /// When layer 2 reports the loss of the link in use, or its address is gone: Phoomikiattisak and Bhatti's "when the
@@ -42,6 +43,7 @@ pub enum HandoffPolicy {
 
 /// When correspondents are told of a new care-of address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {
     /// When the home agent has acknowledged: the tests of return routability go by the tunnel, which it drops until then
@@ -56,6 +58,7 @@ pub enum Registration {
 
 /// What protects a home registration from replay (RFC 4285 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayProtection {
     /// The sequence number of the Binding Update. The home agent keeps the last one beyond the binding's end.
@@ -67,6 +70,7 @@ pub enum ReplayProtection {
 
 /// A mobility security association between mobile node and home agent (RFC 4285 section 5.1).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecurityAssociation {
     /// Mobility security parameter index, 256 or more.
@@ -115,6 +119,7 @@ impl fmt::Debug for SecurityAssociation {
 
 /// Configuration of a mobile node.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MobileNodeConfig {
     /// Home address: the identity. Its first 64 bits are the home subnet prefix.
@@ -251,6 +256,7 @@ impl MobileNodeConfig {
 
 /// Configuration of a correspondent node.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CorrespondentConfig {
     /// Address of the node: the identity. A mobile node puts its home address here itself.
@@ -326,6 +332,7 @@ impl CorrespondentConfig {
 
 /// A mobile node that a home agent serves.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServedNode {
     /// Its home address.
@@ -336,6 +343,7 @@ pub struct ServedNode {
 
 /// Configuration of a home agent.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HomeAgentConfig {
     /// Its address. Its first 64 bits are the home subnet prefix.

@@ -9,6 +9,7 @@ pub const INFINITE_LIFETIME_S: u32 = u32::MAX;
 
 /// Host variables (RFC 4861 section 6.3.2, RFC 4862 section 5.1).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HostConfig {
     /// MAX_RTR_SOLICITATIONS; 0 sends none.
@@ -45,6 +46,7 @@ impl Default for HostConfig {
 
 /// A prefix that a router advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AdvertisedPrefix {
     /// Prefix.
@@ -93,6 +95,7 @@ fn preferred() -> Option<Duration> {
 /// Router variables (RFC 4861 section 6.2.1). Mobile IPv6 lets the intervals be as short as 30 and 70 ms (RFC 6275
 /// section 7.5).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RouterConfig {
     /// MinRtrAdvInterval.
@@ -131,6 +134,7 @@ pub struct RouterConfig {
 
 /// What a router advertises of itself as a home agent (RFC 6275 section 7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AdvertisedHomeAgent {
     /// HomeAgentPreference: more is better.

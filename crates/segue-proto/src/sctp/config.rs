@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which specification's constants and rules to use (RFC 9260 section 16 and its predecessors).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// RFC 2960 (2000): RTO.Initial 3 s, initial cwnd 2 MTU, fast retransmit on the fourth missing report, no fast
@@ -22,6 +23,7 @@ pub enum Profile {
 
 /// How the MTU of a path is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PmtuDiscovery {
     /// Every path is taken to carry `Config::mtu`.
@@ -36,6 +38,7 @@ pub enum PmtuDiscovery {
 
 /// UDP ports of an endpoint that encapsulates (RFC 6951 section 5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpEncapsulation {
     /// Port that encapsulated packets are sent from and received on.
     pub local_port: u16,
@@ -55,6 +58,7 @@ impl Default for UdpEncapsulation {
 
 /// Which path's cwnd an acknowledgement opens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CwndCredit {
     /// The path that the acknowledged data was sent on (RFC 9260 section 7.2.1).
@@ -67,6 +71,7 @@ pub enum CwndCredit {
 
 /// Which of its addresses a host sends its acknowledgements from, those of heartbeats included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SackRoute {
     /// Where the local routing table points: the address last given to `Association::set_route`.
@@ -78,6 +83,7 @@ pub enum SackRoute {
 
 /// Where T3-rtx retransmissions go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RetransmitTo {
     /// To another active destination if there is one (RFC 9260 section 6.4.1).
@@ -89,6 +95,7 @@ pub enum RetransmitTo {
 
 /// When DATA asks for its SACK without delay (I bit, RFC 7053 section 4). A receiver always answers to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SackImmediately {
     /// Never: as before RFC 7053.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which handover decision is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// The new cell's beacon is stronger than the old one's by more than `hysteresis`. With equal radios and no
@@ -51,6 +52,7 @@ pub enum Policy {
 /// [`WhenReady`](Self::WhenReady) does not: with 1000 ms of preparation and 2 s of overlap it switches some 200 ms
 /// late and loses nothing. The difference between it and the others is what the policy costs, not the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenMissed {
     /// Switch as soon as the address is ready, unless the policy has changed its mind by then. The better choice.
@@ -73,6 +75,7 @@ pub enum WhenMissed {
 
 /// When the old address is deleted (step 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Delete {
     /// When the loss of the old link was noticed, but not before the peer has answered Set Primary Address.
@@ -91,6 +94,7 @@ pub enum Delete {
 
 /// Which steps go in one ASCONF (RFC 5061 section 5.1: requests are worked off in their order).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bundle {
     /// Each on its own, as the paper has it.
@@ -120,6 +124,7 @@ impl Bundle {
 /// Configuration of SIGMA. Parameters of policies that are not chosen are ignored, so that a policy can be
 /// overridden alone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Handover decision.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whose TCP. Each is a set of values of [`Config`]; every one of them can be set apart from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Profile {
     /// A Linux of today, as from 6.1 on: CUBIC with HyStart, RACK-TLP, PRR, F-RTO, byte counting.
     #[default]
@@ -24,6 +25,7 @@ pub enum Profile {
 
 /// How it is decided that a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDetection {
     /// As many segments above it as DupThresh were SACKed (RFC 6675 section 4, IsLost).
@@ -38,6 +40,7 @@ pub enum LossDetection {
 
 /// How cwnd comes down to ssthresh in fast recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
     /// At once (RFC 5681 section 3.2, RFC 6675 section 5).
@@ -56,6 +59,7 @@ pub enum Reduction {
 
 /// When the window counts as used, so that an acknowledgement opens it (RFC 7661 has the reasons).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowUse {
     /// As much was in the network as it allows. Linux 2.4: where the receiver's window is the lesser one, cwnd ends there.
@@ -71,6 +75,7 @@ pub enum WindowUse {
 
 /// How it is found out whether a timeout was spurious, and what is done then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FrtoRule {
     /// By two acknowledgements that go forward (RFC 4138 appendix B); then cwnd comes down to ssthresh. Linux 2.6.24 to
@@ -85,6 +90,7 @@ pub enum FrtoRule {
 
 /// What Nagle's algorithm waits for before it lets a segment go that is not full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NagleRule {
     /// That everything sent is acknowledged (RFC 9293 section 3.7.4).
@@ -98,6 +104,7 @@ pub enum NagleRule {
 
 /// How the retransmission timeout is worked out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoRule {
     /// RFC 6298: SRTT + 4 RTTVAR, `rto_min` at least.
@@ -110,6 +117,7 @@ pub enum RtoRule {
 
 /// The initial window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialWindow {
     /// 2 segments (RFC 2581 section 3.1).
@@ -357,6 +365,7 @@ impl Default for Config {
 
 /// What a sender does when its peer comes back to a network that it knows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Remedy {
     /// The RTT estimate is the last of that network.

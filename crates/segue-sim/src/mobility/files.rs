@@ -5,6 +5,7 @@ use super::geography::{Geodetic, Plane};
 use crate::link_trace::{lines, short};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use schemars::JsonSchema;
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ pub type Timed = Vec<(Instant, Point)>;
 pub type Wrong = (usize, String);
 
 /// Format of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MobilityFormat {
     /// Tcl of ns-2, as its `setdest` writes it; nodes are numbers.

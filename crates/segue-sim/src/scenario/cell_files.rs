@@ -20,6 +20,7 @@ use super::files::text;
 use super::mobility::{Angle, Origin};
 use crate::link_trace::{lines, short};
 use crate::mobility::geography::{Geodetic, NOWHERE, Plane};
+use schemars::JsonSchema;
 use segue_proto::units::Metres;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,9 +32,9 @@ const FROM_CSV: &str = "from_csv";
 const MOST: usize = 1_900;
 
 /// `from_csv` of a `[[cell]]`.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FromCsv {
+pub(super) struct FromCsv {
     /// The file, from the scenario's directory on.
     file: String,
     /// The point that becomes x = 0 and y = 0; the mean of the cells that are kept, if left out.
@@ -61,13 +62,15 @@ struct FromCsv {
     #[serde(default)]
     radius_at_most: Option<Metres>,
     /// Keys of the link to each access router.
+    #[schemars(schema_with = "super::keys::texts::any_table")]
     link: Table,
     /// Keys of the link to the router of an area.
     #[serde(default)]
+    #[schemars(schema_with = "super::keys::texts::any_table")]
     area_link: Option<Table>,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Within {
     south: Angle,

@@ -16,11 +16,12 @@ use super::model::{OutageEntry, ScenarioFile};
 use super::validate::{Problem, problem};
 use core::net::Ipv6Addr;
 use places::Place;
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// Something that happens.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventEntry {
     /// What.
@@ -38,6 +39,7 @@ pub struct EventEntry {
     pub towards: Option<String>,
     /// Share of packets that is lost, as 0.3 or "30 %": 1, if left out.
     #[serde(default, deserialize_with = "share", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::keys::texts::share")]
     pub loss: Option<f64>,
     /// Flap: the time from going down to going down again, half of which it is down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +53,7 @@ pub struct EventEntry {
 }
 
 /// Kind of an event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     /// The link goes down, or the cell is gone, and hosts notice as their layer 2 does.
@@ -71,7 +73,7 @@ pub enum EventKind {
 }
 
 /// A time in which packets are lost on a way that is up.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Silence {
     /// Its beginning.

@@ -7,6 +7,7 @@ use super::model::ScenarioFile;
 use crate::link_trace::LinkTrace;
 use crate::mobility::files::{self, MobilityFormat, Timed};
 use crate::mobility::geography::Plane;
+use schemars::JsonSchema;
 use segue_proto::units::Coordinate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Format of a link's trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceFormat {
     /// Mahimahi's `.up` and `.down`.
@@ -24,7 +25,7 @@ pub enum TraceFormat {
 }
 
 /// `trace = { file = "umts.down", format = "mahimahi" }` of a link, or of one direction.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSection {
     /// The file, from the scenario's directory on.

@@ -9,7 +9,7 @@
 //!
 //! What a model draws comes from a stream that the run's seed and the host name. So runs with other seeds have other ways.
 
-mod quantities;
+pub(super) mod quantities;
 
 pub use quantities::{Angle, Origin, SpeedRange};
 
@@ -19,6 +19,7 @@ use crate::mobility::Point;
 use crate::mobility::files::MobilityFormat;
 use crate::mobility::geography::{self, Plane};
 use crate::mobility::models::{Area, Model, Walk, gauss_markov, manhattan, random_waypoint};
+use schemars::JsonSchema;
 use segue_proto::l2::DurationRange;
 use segue_proto::random::Stream;
 use segue_proto::units::{Coordinate, Metres, Speed};
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// `mobility` of a mobile host. Which keys belong together follows from `file` and `model`, of which it has one.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MobilitySection {
     /// The file, from the scenario's directory on.
@@ -41,6 +42,7 @@ pub struct MobilitySection {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "quantities::name"
     )]
+    #[schemars(schema_with = "super::keys::texts::name")]
     pub node: Option<String>,
     /// In floating car data with longitude and latitude: the point that becomes x = 0 and y = 0. Left out: places are metres.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +92,7 @@ pub struct MobilitySection {
 }
 
 /// The models there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelName {
     /// [`random_waypoint`]

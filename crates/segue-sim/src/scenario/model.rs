@@ -13,6 +13,7 @@ use crate::assertion::Assertion;
 use crate::link::Service;
 use crate::loss::LossModel;
 use core::net::Ipv6Addr;
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::app::Transport;
 use segue_proto::l2::{Latency, LossDetection};
@@ -23,7 +24,7 @@ use segue_proto::units::{BitRate, Bytes, Coordinate, Metres, QueueLimit, Speed};
 use serde::{Deserialize, Serialize};
 
 /// A whole scenario.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Short name.
@@ -44,6 +45,7 @@ pub struct ScenarioFile {
     pub case: Option<String>,
     /// What an experiment varies: labels, since what follows from them has been set.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(schema_with = "super::keys::texts::any_table")]
     pub parameters: toml::Table,
     /// How hosts keep their connections while they move.
     #[serde(default)]
@@ -126,7 +128,7 @@ fn one() -> u64 {
 }
 
 /// How packets cross a hop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
     /// The typed value is handed on.
@@ -137,7 +139,7 @@ pub enum Wire {
 }
 
 /// `[l2]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct L2Section {
     /// Time from the decision to attach to a cell until the link is up: `"200 ms"`, a range `"40 ms..350 ms"`, or a
@@ -166,7 +168,7 @@ impl Default for L2Section {
 }
 
 /// `[radio]`: the channel model of IEEE 802.11 DCF.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioSection {
     /// Rate of unicast frames.
@@ -207,7 +209,7 @@ impl Default for RadioSection {
 }
 
 /// `[address]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddressSection {
     /// How addresses are acquired.
@@ -261,7 +263,7 @@ impl Default for AddressSection {
 }
 
 /// How addresses are acquired.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressMethod {
     /// Usable a fixed time after the router advertisement, as the SIGMA paper has it.
@@ -274,7 +276,7 @@ pub enum AddressMethod {
 }
 
 /// `[mobile]`, or one of `[[mobile]]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MobileSection {
     /// The host that moves.
@@ -311,7 +313,7 @@ impl Name for MobileSection {
 }
 
 /// Shape of a mobile host's way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// From `from` to `to` and back, over and over.
@@ -334,7 +336,7 @@ pub type HandoverSection = segue_proto::sigma::Config;
 
 /// `[location]`: a host that keeps the mobile host's address in the DNS, which the mobile host updates at step 4 of a
 /// handover (RFC 2136, signed by RFC 8945 with a key that both have), and applications with `by_name` look up.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocationSection {
     /// The host that is the location manager.
@@ -370,7 +372,7 @@ fn one_second() -> Duration {
 }
 
 /// `[sctp]`: what is not set is the profile's.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SctpSection {
     /// Constants and rules.
@@ -451,7 +453,7 @@ pub struct SctpSection {
 }
 
 /// `[[host]]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostEntry {
     /// Name.
@@ -483,7 +485,7 @@ impl Name for HostEntry {
 }
 
 /// `[[router]]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouterEntry {
     /// Name.
@@ -504,7 +506,7 @@ impl Name for RouterEntry {
 }
 
 /// `processing` of a host or a home agent: one processor that works off packets in the order of their arrival.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessingSection {
     /// For a packet.
@@ -521,7 +523,7 @@ fn thousand_packets() -> QueueLimit {
 }
 
 /// `[[link]]`: both directions alike, unless `up` or the technology says otherwise.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkEntry {
     /// Name, for overrides.
@@ -586,7 +588,7 @@ pub struct LinkEntry {
 }
 
 /// A time in which a link is down.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutageEntry {
     /// Its beginning; that of the run if left out.
@@ -605,7 +607,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// `[[cell]]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellEntry {
     /// Name.
@@ -645,7 +647,7 @@ pub struct CellEntry {
 }
 
 /// `[[application]]`
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationEntry {
     /// What it does.
@@ -697,7 +699,7 @@ pub struct ApplicationEntry {
 }
 
 /// `[[forgery]]`: a host that is not on the path tells another that a third is where it is itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgeryEntry {
     /// When.
@@ -716,7 +718,7 @@ pub struct ForgeryEntry {
 }
 
 /// What an application does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApplicationKind {
     /// As much as the transport takes.

@@ -29,7 +29,7 @@ const COUNT: &str = "count";
 /// Lists that may have populations.
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "mobile", "application"];
 /// The most entries that one of them stands for.
-const MOST: i64 = 100_000;
+pub(super) const MOST: i64 = 100_000;
 /// What programs of the lab are given, in the same braces.
 const OF_PROGRAMS: [&str; 2] = ["peer", "port"];
 /// So often something is drawn that would be below zero, before the distribution is refused.

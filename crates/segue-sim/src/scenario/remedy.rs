@@ -4,13 +4,14 @@ use super::model::ScenarioFile;
 use super::schemes::Scheme;
 use super::technology::BearerSection;
 use super::validate::{Problem, problem};
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::tcp::Remedy;
 use segue_proto::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// `[remedy]`
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RemedySection {
     /// A sender whose peer moves to a network that it has been in takes the RTT that it last had there for its estimate.
@@ -26,7 +27,7 @@ pub struct RemedySection {
 }
 
 /// The proxy.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowClampSection {
     /// The router that it is on: all packets of a connection must pass there from its SYNs on, wherever the host is, or it

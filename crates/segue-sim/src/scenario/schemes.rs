@@ -1,11 +1,12 @@
 //! How hosts keep their connections while they move.
 
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::mip6::{CorrespondentConfig, HomeAgentConfig, MobileNodeConfig};
 use serde::{Deserialize, Serialize};
 
 /// The mobility scheme of a scenario: what mobile hosts do, and what their peers and routers do for them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
     /// SIGMA: the transport knows several addresses, and a mobile host changes them (SCTP with RFC 5061).
@@ -89,7 +90,7 @@ impl Scheme {
 
 /// `[mip6]`: a table for each part. Addresses, keys and route optimisation are not to be set: they follow from the rest
 /// of the scenario.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mip6Section {
     /// Every mobile host.
@@ -102,7 +103,7 @@ pub struct Mip6Section {
 
 /// `[directory]`: how long the directory takes that ILNPv6 asks where a peer is (names with NID and L64 records, RFC
 /// 6742).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirectorySection {
     /// From sending an update to its effect.
@@ -121,7 +122,7 @@ impl Default for DirectorySection {
 }
 
 /// A message that a host forges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forged {
     /// ILNPv6: another host is where the forger is.
@@ -131,7 +132,7 @@ pub enum Forged {
 }
 
 /// The nonce of a forged locator update, which the forger does not know.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForgedNonce {
     /// It guesses one.

@@ -2,6 +2,7 @@
 
 use super::model::ScenarioFile;
 use super::validate::{Problem, problem};
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::congestion::{Algorithm, Credit, CubicCurve, RenoFriendliness, SlowStart};
 use segue_proto::tcp::{
@@ -11,7 +12,7 @@ use segue_proto::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// `[tcp]`: what is not set is the profile's.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpSection {
     /// Whose TCP.

@@ -3,6 +3,7 @@
 use super::ScenarioError;
 use super::files::TraceSection;
 use crate::loss::LossModel;
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::units::{BitRate, QueueLimit};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use toml::{Table, Value};
 const PRESETS: &str = include_str!("technologies.toml");
 
 /// An access technology.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Technology {
     /// Ethernet at 100 Mbit/s.
     #[serde(rename = "lan")]
@@ -40,7 +41,7 @@ pub enum Technology {
 }
 
 /// One direction of a bearer, or of a link. Nothing of it is left out when it is written: a preset would put its own there.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionSection {
     /// Rate of IPv6 packets.
@@ -75,13 +76,22 @@ pub struct DirectionSection {
 
 /// What a station has to itself in a cell that is no shared radio channel: bearers of cellular networks, a port of a
 /// switch.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BearerSection {
     /// To the mobile host.
     pub down: DirectionSection,
     /// From it.
     pub up: DirectionSection,
+}
+
+/// The names of those whose stations have bearers, or of those whose stations share a channel.
+pub(super) fn names(with_bearers: bool) -> Vec<String> {
+    let presets: Table = PRESETS.parse().expect("the presets are TOML");
+    let of_kind = presets
+        .iter()
+        .filter(|(_, preset)| preset.get("bearer").is_some() == with_bearers);
+    of_kind.map(|(name, _)| name.clone()).collect()
 }
 
 /// Puts the presets of technologies under the keys of the cells and links that name one.

@@ -2,6 +2,7 @@
 
 use super::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
 use super::validate::{Problem, problem};
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::app::{
     Codec, Holding, HoldingKind, OnOffConfig, REQUEST, Transport, VideoConfig, VoiceConfig, WebConfig,
@@ -10,7 +11,7 @@ use segue_proto::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
 /// `[application.on_off]`: how long a source is on, and how long it is off.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OnOffSection {
     /// Mean of the times that it is on.
@@ -57,7 +58,7 @@ impl OnOffSection {
 }
 
 /// `[application.voice]`: a call, or one direction of it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VoiceSection {
     /// Codec.
@@ -119,7 +120,7 @@ impl VoiceSection {
 }
 
 /// `[application.web]`: somebody who reads web pages. Sizes and numbers of objects are the model's.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebSection {
     /// Size of a request.
@@ -154,7 +155,7 @@ impl WebSection {
 }
 
 /// `[application.video]`: somebody who watches a film.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VideoSection {
     /// Rates to choose from, from the lowest up.

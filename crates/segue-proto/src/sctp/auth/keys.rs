@@ -12,6 +12,7 @@ use sha2::Sha256;
 
 /// A message digest algorithm (RFC 4895 section 3.3, table 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HmacIdentifier {
     /// HMAC-SHA-1 (1), which every endpoint supports.

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether ASCONF and ASCONF-ACK must be authenticated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AsconfAuth {
     /// Yes (RFC 5061 section 4.1.1): without authentication they are neither sent nor acted on, and with a peer that does

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Concurrent multipath transfer (CMT). Each part may be switched off alone, to see what it is good for; the default is all
 /// of them, as the experiments of the paper on mSCTP-CMT have it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultipathConfig {
     /// When a cwnd grows.
@@ -83,6 +84,7 @@ impl MultipathConfig {
 
 /// Cwnd update for CMT (Iyengar, Amer and Stewart 2006).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cuc {
     /// When the association's cumulative TSN ack advances, as RFC 9260 section 7.2 has it.
@@ -96,6 +98,7 @@ pub enum Cuc {
 
 /// Where retransmissions go, after missing reports and after timeouts (Iyengar, Amer and Stewart 2006).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RtxPolicy {
     /// Wherever a window has room.
@@ -113,6 +116,7 @@ pub enum RtxPolicy {
 
 /// Which buffer is split among the paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferSplit {
     /// Neither: whoever comes first has it.

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// A scheduler's name in configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerKind {
     /// A packet for each path with room, in turn.

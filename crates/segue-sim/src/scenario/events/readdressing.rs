@@ -5,12 +5,13 @@ use super::super::validate::{Problem, problem, written};
 use super::places::Place;
 use super::{EventEntry, EventKind};
 use core::net::Ipv6Addr;
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_wire::ilnp::{Locator, Nid};
 use serde::{Deserialize, Serialize};
 
 /// The prefix of a cell is replaced by another (RFC 4192): its router advertises the new one, and the old one as deprecated.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renumbering {
     /// When.
@@ -23,7 +24,7 @@ pub struct Renumbering {
 }
 
 /// The addresses of a host are replaced by others of the same prefixes, as temporary ones are (RFC 8981).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressChange {
     /// When.

@@ -1,6 +1,7 @@
 //! Quantities of models of movement.
 
 use crate::mobility::geography::Geodetic;
+use schemars::JsonSchema;
 use segue_proto::units::{Speed, UnitError};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -37,7 +38,7 @@ impl Angle {
 }
 
 /// A point that becomes x = 0 and y = 0 of the plane: `{ lat = "52.52 deg", lon = "13.40 deg" }`.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// Latitude, degrees north.

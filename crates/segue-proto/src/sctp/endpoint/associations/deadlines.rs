@@ -61,7 +61,7 @@ mod tests {
             deadlines.set(place, Some(at(time)));
         }
         assert_eq!(deadlines.first(), Some(at(10)));
-        assert_eq!(deadlines.due(at(9))[..], []);
+        assert_eq!(deadlines.due(at(9))[..], [0_usize; 0]);
         assert_eq!(deadlines.due(at(20))[..], [1, 2]);
         deadlines.set(2, Some(at(30)));
         assert_eq!(deadlines.first(), Some(at(20)));

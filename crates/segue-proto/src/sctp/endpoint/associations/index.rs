@@ -302,14 +302,14 @@ mod tests {
         assert_eq!(ids(index.at(address(0), 2)), [0, 1]);
         assert_eq!(ids(index.at(address(1), 2)), [1, 0], "confirmed first");
         assert_eq!(ids(index.confirmed_at(address(1), 2)), [1]);
-        assert_eq!(ids(index.at(address(0), 3)), []);
+        assert_eq!(ids(index.at(address(0), 3)), [0_u64; 0]);
         assert_eq!(ids(index.towards(address(1))), [1, 0]);
         assert_eq!(ids(index.with_local_tag(3)), [0, 1]);
-        assert_eq!(ids(index.with_local_tag(4)), []);
+        assert_eq!(ids(index.with_local_tag(4)), [0_u64; 0]);
         assert_eq!(ids(index.with_peer_tag(7, 2)), [0, 0], "by each address");
         assert_eq!(ids(index.with_peer_tag_at(8, 2, address(1))), [1]);
-        assert_eq!(ids(index.with_peer_tag_at(8, 1, address(1))), []);
-        assert_eq!(ids(index.with_tie_tags((0, 0))), [], "there are none");
+        assert_eq!(ids(index.with_peer_tag_at(8, 1, address(1))), [0_u64; 0]);
+        assert_eq!(ids(index.with_tie_tags((0, 0))), [0_u64; 0], "there are none");
         // everything changes, one thing after the other
         type Change = fn(&mut Association);
         let changes: [Change; 7] = [

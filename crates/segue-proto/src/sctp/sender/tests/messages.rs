@@ -133,7 +133,7 @@ fn what_makes_room_is_the_oldest_of_the_lowest_priority() {
     q.flight.acknowledge(Tsn(1));
     assert_eq!(to_arrive(&q), [1]);
     q.flight.acknowledge(Tsn(2));
-    assert_eq!(to_arrive(&q), []);
+    assert_eq!(to_arrive(&q), [0_u32; 0]);
 }
 
 #[test]

@@ -1,0 +1,28 @@
+"""`segue check`."""
+
+from __future__ import annotations
+
+import click
+
+from segue import _native
+from segue.scenarios import load
+
+
+def check_file(scenario: str) -> bool:
+    """Says all that is wrong with a scenario file, with line and column; whether there is anything."""
+    source = load(scenario)
+    found, more = _native.scenario_problems(source.text, source.file)
+    for at, message in found:
+        # as compilers have it, so that an editor goes there
+        place = f":{at[0]}:{at[1]}" if at else ""
+        text = message.removeprefix(f"{source.file}: ")
+        click.echo(f"{source.file if at else ''}{place}{': ' if at else ''}{text if at else message}", err=True)
+    if found:
+        count = f"{len(found)} {'fault' if len(found) == 1 else 'faults'}"
+        hidden = ", and perhaps more: what is wrong above hides the rest" if more else ""
+        click.echo(f"segue: {source.file}: {count}{hidden}", err=True)
+        return True
+    for warning in _native.check(source.text, source.file, []).warnings:
+        click.echo(f"{source.file}: {warning}")
+    click.echo(f"{source.file}: can be run")
+    return False
