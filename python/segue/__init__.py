@@ -9,6 +9,7 @@ How data flows::
                            Run --> .metrics          dataclasses
                             |----> .packets ...      polars frames over Arrow, made when first asked for
                             |----> .captures()       pcapng bytes, read from their files
+                            |----> .save(...)        one file with all of it, for segue.load
                             v
     segue.figures ----> segue.report (one HTML file)
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
@@ -21,6 +22,7 @@ from segue._native import CaptureError, RunError, ScenarioError, __version__
 from segue.analyze import Analysis, analyze
 from segue.metrics import Flow, Handover, Host, Metrics, Spread
 from segue.running import Run, run
+from segue.saved import load
 from segue.scenarios import Scenario, scenarios
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Spread",
     "__version__",
     "analyze",
+    "load",
     "run",
     "scenarios",
 ]

@@ -20,6 +20,7 @@ from segue.scenarios import Scenario, load
 if TYPE_CHECKING:
     import polars as pl
 
+    from segue.saved import Saved
     from segue.store import StoredResult
 
 NS_PER_S = 1e9
@@ -56,7 +57,7 @@ class Run:
 
     def __init__(
         self,
-        native: _native.Run | StoredResult,
+        native: _native.Run | StoredResult | Saved,
         *,
         trace_folder: Path | None = None,
         pcap_folder: Path | None = None,
@@ -70,6 +71,28 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run of {self.metrics.scenario!r}, seed {self.metrics.seed}>"
+
+    def _repr_html_(self) -> str:
+        """What it came to, for a notebook."""
+        from segue.summary import as_html
+
+        return as_html(self.metrics)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Run], tuple[bytes]]:
+        """Pickled with all that there is of it."""
+        from segue.saved import from_bytes, to_bytes
+
+        return from_bytes, (to_bytes(self),)
+
+    def save(self, path: str | Path) -> Path:
+        """Write all that there is of it, frames and captures included, into one file, which `segue.load` reads.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        from segue.saved import save
+
+        return save(self, path)
 
     @cached_property
     def metrics(self) -> Metrics:
@@ -174,7 +197,7 @@ class Run:
         `destination`, `kind` (chunk or message), `tsn` (of DATA; cumulative ack of SACK), `length_bytes` of the IPv6
         packet, `retransmission`.
         """
-        return self._frame("packets")
+        return self.frame("packets")
 
     @cached_property
     def windows(self) -> pl.DataFrame:
@@ -183,17 +206,17 @@ class Run:
         `time_ns`, `node`, `connection`, `source`, `destination`, `cwnd_bytes`, `ssthresh_bytes`, `flightsize_bytes`,
         `rto_ns`, `primary`.
         """
-        return self._frame("windows")
+        return self.frame("windows")
 
     @cached_property
     def signalling(self) -> pl.DataFrame:
         """A row per signalling event: `time_ns`, `node`, `step` (1 to 5; 0 for others), `event`, `detail`."""
-        return self._frame("signalling")
+        return self.frame("signalling")
 
     @cached_property
     def positions(self) -> pl.DataFrame:
         """Sampled positions: `time_ns`, `node`, `x_m`, `y_m`."""
-        return self._frame("positions")
+        return self.frame("positions")
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -201,7 +224,7 @@ class Run:
 
         `present_s` is of cells that come and go by the clock: a beginning and an end for each time that they are there.
         """
-        return self._frame("cells")
+        return self.frame("cells")
 
     @property
     def table_names(self) -> list[str]:
@@ -219,7 +242,12 @@ class Run:
             return []
         return [(name, (self._pcap_folder / name).read_bytes()) for name in self._native.capture_names]
 
-    def _frame(self, name: str) -> pl.DataFrame:
+    def frame(self, name: str) -> pl.DataFrame:
+        """A recorded frame by its name, one of `table_names`.
+
+        Raises:
+            ValueError: It was not recorded.
+        """
         import polars as pl
 
         if self._trace_folder is not None:

@@ -11,6 +11,9 @@ from segue import _native
 BUNDLED = Path(__file__).parent / "scenarios"
 """The repository's `scenarios/`: a link in a checkout, files in an installed package."""
 
+TEMPLATES = "templates/"
+"""Where those are that scenarios of one's own begin as."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -76,7 +79,9 @@ def _find(name: str) -> Scenario | None:
     wanted = name.removeprefix("scenarios/").removesuffix(".toml")
     known = scenarios()
     exact = [scenario for scenario in known if scenario.name == wanted]
-    by_stem = [scenario for scenario in known if scenario.name.rsplit("/", 1)[-1] == wanted]
+    # what scenarios of one's own begin as goes by its whole name: the others had theirs before
+    named = [scenario for scenario in known if not scenario.name.startswith(TEMPLATES)]
+    by_stem = [scenario for scenario in named if scenario.name.rsplit("/", 1)[-1] == wanted]
     return next(iter(exact or (by_stem if len(by_stem) == 1 else [])), None)
 
 

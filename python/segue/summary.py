@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from math import floor
 
 from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst, transfer_rows
@@ -88,6 +89,48 @@ def worst_first(metrics: Metrics) -> list[Flow]:
         return flow.state == DEAD, flow.silence_s or longest[flow.id][0], flow.longest_gap_s, -flow.id
 
     return sorted(metrics.flows, key=key, reverse=True)
+
+
+def sentence(metrics: Metrics) -> str:
+    """What happened, in a sentence: who moved, whether connections lived, and for how long nothing came at worst.
+
+    A bound is said to be one ("at least 573.3 s").
+    """
+    hosts = sorted({row.host for row in metrics.handovers})
+    who = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
+    count = len({(row.host, row.time_s) for row in metrics.handovers})
+    moved = f"{who} moved {count} {'time' if count == 1 else 'times'}" if hosts else "Nobody moved"
+    flows, dead = len(metrics.flows), len(dead_flows(metrics))
+    if not flows:
+        return f"{moved}, and no data was sent."
+    all_of_them = "the only flow" if flows == 1 else f"all {flows} flows"
+    if dead:
+        lived = (
+            f"{dead} of {flows} flows died" if flows > 1 else "its only flow died" if hosts else "the only flow died"
+        )
+    else:
+        lived = f"{all_of_them} lived on"
+    gaps = metrics.interruption_s
+    if gaps is None:
+        worst = f"nothing new came for {time_text(metrics.longest_gap_s)} at most" if metrics.longest_gap_s else ""
+    else:
+        bound = "at least " if gaps.max_censored else ""
+        longest = time_text(gaps.max, censored=gaps.max_censored).removeprefix("≥ ")
+        worst = f"the worst interruption took {bound}{longest}"
+    lost = metrics.packets_lost_to_handover
+    cost = f"{lost} {'packet' if lost == 1 else 'packets'} lost to it" if lost else ""
+    parts = [part for part in (lived, worst, cost) if part]
+    return f"{moved}: {', '.join(parts)}."
+
+
+def as_html(metrics: Metrics) -> str:
+    """What a run came to, as a fragment of HTML: the sentence, and below it the rows of `headline`."""
+    rows = "".join(
+        f"<tr><th style='text-align: left'>{escape(name)}</th><td style='text-align: left'>{escape(text)}</td></tr>"
+        for name, text in headline(metrics)
+    )
+    name = escape(f"{metrics.scenario}, seed {metrics.seed}, {metrics.duration_s:g} s")
+    return f"<p><b>{name}</b>. {escape(sentence(metrics))}</p><table>{rows}</table>"
 
 
 def headline(metrics: Metrics) -> list[tuple[str, str]]:

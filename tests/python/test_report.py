@@ -322,7 +322,8 @@ def test_flows_that_died_stand_above_everything_in_the_terminal(
     ]
     assert lines[1].endswith("last packets: the last of 0")
     assert lines[4] == "and 2 more flows that died"
-    assert lines[5].split() == ["flows", "that", "died", "5", "of", "9"]
+    assert lines[5].startswith("9 hosts moved 9 times: 5 of 9 flows died, ")
+    assert lines[6].split() == ["flows", "that", "died", "5", "of", "9"]
 
 
 def test_a_handover_after_which_no_data_came_stands_first() -> None:

@@ -82,6 +82,8 @@ def app() -> None:
 @click.option("--flow", "flows", metavar="N", type=click.IntRange(min=0), multiple=True,
               help="Show this flow in the report, not the worst, the median and the best. Repeatable.")  # fmt: skip
 @click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
+@click.option("--csv", metavar="DIR", type=click.Path(path_type=Path),
+              help="Write the handovers, flows and hosts as CSV files.")  # fmt: skip
 @click.option("--assert", "conditions", metavar="CONDITION", multiple=True,
               help='What has to be so, as in --assert "interruption < 50 ms". Repeatable.')  # fmt: skip
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a test case per condition.")
@@ -94,13 +96,14 @@ def run_one(
     report: Path | None,
     flows: tuple[int, ...],
     trace: Path | None,
+    csv: Path | None,
     conditions: tuple[str, ...],
     junit: Path | None,
 ) -> int:
     """Run SCENARIO: a file, or the name of one that comes with segue."""
     from segue.cli.commands import Asked, run_scenario
 
-    asked = Asked(pcap=pcap, report=report, flows=flows, trace=trace, conditions=conditions, junit=junit)
+    asked = Asked(pcap=pcap, report=report, flows=flows, trace=trace, conditions=conditions, junit=junit, csv=csv)
     return EXIT_FAILED if run_scenario(scenario, overrides(settings), seed, asked, as_json=as_json) else 0
 
 

@@ -34,6 +34,7 @@ class Asked:
         trace: Folder for frames.
         conditions: What has to be so, beside what the scenario says.
         junit: File for what became of the conditions.
+        csv: Folder for tables of handovers, flows and hosts.
     """
 
     pcap: Path | None
@@ -42,6 +43,7 @@ class Asked:
     trace: Path | None
     conditions: tuple[str, ...]
     junit: Path | None
+    csv: Path | None = None
 
 
 def run_scenario(
@@ -49,14 +51,14 @@ def run_scenario(
 ) -> bool:
     """`segue run`; whether a condition does not hold."""
     source = load(scenario)
-    pcap, report, trace, flows = asked.pcap, asked.report, asked.trace, asked.flows
+    pcap, report, trace, csv, flows = asked.pcap, asked.report, asked.trace, asked.csv, asked.flows
     if flows and report is None:
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
     check(source, overrides, conditions=asked.conditions)
-    _check_outputs(source, report, [pcap, trace])
-    _check_outputs(source, asked.junit, [pcap, trace], "a JUnit")
+    _check_outputs(source, report, [pcap, trace, csv])
+    _check_outputs(source, asked.junit, [pcap, trace, csv], "a JUnit")
     written: list[tuple[str, list[Path]]] = []
-    with directories(pcap, trace), Bars() as bars:
+    with directories(pcap, trace, csv), Bars() as bars:
         bars.spin(f"simulating {source.name}")
         result = run(
             source,
@@ -72,10 +74,7 @@ def run_scenario(
             except click.UsageError:
                 _remove_outputs(result, pcap, trace)
                 raise
-        if pcap is not None:
-            written.append(("captures", [pcap / name for name in result.capture_names]))
-        if trace is not None:
-            written.append(("frames", _write_frames(result, trace)))
+        written += _write_into_folders(result, asked)
         if report is not None:
             bars.spin("drawing")
             from segue.report.run import write_run_report
@@ -181,6 +180,18 @@ def _remove_outputs(result: Run, pcap: Path | None, trace: Path | None) -> None:
         path.unlink(missing_ok=True)
 
 
+def _write_into_folders(result: Run, asked: Asked) -> list[tuple[str, list[Path]]]:
+    """What is wanted of a run beside a report: what it is called, and its files."""
+    written = []
+    if asked.pcap is not None:
+        written.append(("captures", [asked.pcap / name for name in result.capture_names]))
+    if asked.trace is not None:
+        written.append(("frames", _write_frames(result, asked.trace)))
+    if asked.csv is not None:
+        written.append(("tables", _write_tables(result, asked.csv)))
+    return written
+
+
 def _write_frames(result: Run, directory: Path) -> list[Path]:
     import io
 
@@ -199,3 +210,9 @@ def _places(paths: Sequence[Path]) -> str:
     sizes = sum(path.stat().st_size for path in paths)
     where = ", ".join(map(str, paths)) if len(paths) <= MOST_NAMED else f"{len(paths)} files in {paths[0].parent}"
     return f"{where} ({size(sizes)})"
+
+
+def _write_tables(result: Run, folder: Path) -> list[Path]:
+    """Handovers, flows and hosts as CSV, with the columns of `Run.handovers`, `Run.flows` and `Run.hosts`."""
+    tables = {"handovers": result.handovers, "flows": result.flows, "hosts": result.hosts}
+    return [write_file(folder / f"{name}.csv", table.write_csv()) for name, table in tables.items()]

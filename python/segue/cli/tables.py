@@ -10,7 +10,7 @@ from rich.text import Text
 from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
 from segue.papers.claims import Claim, InLab, Verdict, lab_tally, tally
 from segue.running import Run
-from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline, outage_table
+from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline, outage_table, sentence
 
 MOST_ROWS = 12
 """Handovers and flows listed; more are counted."""
@@ -34,6 +34,7 @@ def print_run(run: Run) -> None:
         console.print(Text(text, style="red"))
     if len(deaths) > MOST_DEATHS:
         console.print(f"[red]and {len(deaths) - MOST_DEATHS} more flows that died[/]")
+    console.print(Text(sentence(metrics)))
     print_pairs(console, [*headline(metrics), *counts(metrics)])
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers")
     if (outages := outage_table(metrics)).rows:
