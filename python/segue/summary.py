@@ -92,22 +92,22 @@ def worst_first(metrics: Metrics) -> list[Flow]:
 
 
 def sentence(metrics: Metrics) -> str:
-    """What happened, in a sentence: who moved, whether connections lived, and for how long nothing came at worst.
+    """What happened, in a sentence: handovers, whether flows lived, and for how long nothing came at worst.
 
     A bound is said to be one ("at least 573.3 s").
     """
-    hosts = sorted({row.host for row in metrics.handovers})
+    of_flows = Counter((row.host, row.flow) for row in metrics.handovers)
+    # flows of a host move with it, each when it next has something to send
+    of_hosts = {host: max(n for (of, _), n in of_flows.items() if of == host) for host, _ in of_flows}
+    count, hosts = sum(of_hosts.values()), list(of_hosts)
     who = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
-    count = len({(row.host, row.time_s) for row in metrics.handovers})
-    moved = f"{who} moved {count} {'time' if count == 1 else 'times'}" if hosts else "Nobody moved"
+    moved = f"{count} {'handover' if count == 1 else 'handovers'} of {who}" if hosts else "No handover"
     flows, dead = len(metrics.flows), len(dead_flows(metrics))
     if not flows:
         return f"{moved}, and no data was sent."
-    all_of_them = "the only flow" if flows == 1 else f"all {flows} flows"
+    all_of_them = {1: "the only flow", 2: "both flows"}.get(flows, f"all {flows} flows")
     if dead:
-        lived = (
-            f"{dead} of {flows} flows died" if flows > 1 else "its only flow died" if hosts else "the only flow died"
-        )
+        lived = f"{dead} of {flows} flows died" if flows > 1 else "the only flow died"
     else:
         lived = f"{all_of_them} lived on"
     gaps = metrics.interruption_s

@@ -322,7 +322,7 @@ def test_flows_that_died_stand_above_everything_in_the_terminal(
     ]
     assert lines[1].endswith("last packets: the last of 0")
     assert lines[4] == "and 2 more flows that died"
-    assert lines[5].startswith("9 hosts moved 9 times: 5 of 9 flows died, ")
+    assert lines[5].startswith("9 handovers of 9 hosts: 5 of 9 flows died, ")
     assert lines[6].split() == ["flows", "that", "died", "5", "of", "9"]
 
 

@@ -1,0 +1,116 @@
+"""What is in my capture: when did it move, how long was it silent, and why.
+
+marimo edit notebooks/capture.py     # change it
+marimo run notebooks/capture.py      # read it, and name a capture of your own
+python notebooks/capture.py          # all of it once, without a browser
+"""
+
+import marimo
+
+app = marimo.App(width="medium")
+
+
+@app.cell
+def _():
+    import tempfile
+    from pathlib import Path
+
+    import marimo as mo
+    import polars as pl
+
+    import segue
+    from segue.figures.style import mark_switches, new_figure
+
+    return Path, mark_switches, mo, new_figure, pl, segue, tempfile
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    # What is in my capture
+
+    Name a capture of your own, made with `tcpdump -w phone.pcap` or Wireshark: TCP, MPTCP, SCTP, QUIC, WireGuard, UDP, Mobile IPv6
+    and ILNPv6 are understood. Without one, a download is simulated whose laptop changes from a cable to GPRS and back, and its
+    capture is looked at as if it were a stranger's.
+    """)
+
+
+@app.cell
+def _(mo):
+    own = mo.ui.text(label="capture", placeholder="/home/me/phone.pcap", full_width=True)
+    own
+    return (own,)
+
+
+@app.cell
+def _(Path, own, segue, tempfile):
+    if own.value:
+        capture = Path(own.value)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="capture-"))
+        segue.run("templates/vertical", trace=False, pcap=folder)
+        capture = folder / "laptop.pcapng"
+    analysis = segue.analyze(capture, series=True)
+    return analysis, capture
+
+
+@app.cell
+def _(analysis, capture, mo):
+    flows, handovers = analysis.flows, analysis.handovers
+    mo.md(
+        f"**{capture.name}**: {flows['flow'].n_unique()} flows, {handovers.height} handovers; the longest interruption took "
+        f"{handovers['interruption_s'].max() or 0:.2f} s."
+    )
+    return flows, handovers
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## Handovers
+
+    When the traffic moved from one path to another, for how long nothing came, how long until it was as fast as the new path
+    allows (`t_a_s`), and what had to be sent again.
+    """)
+
+
+@app.cell
+def _(handovers):
+    handovers.select("flow", "protocol", "from_text", "to_text", "time", "interruption_s", "t_a_s", "retransmissions")
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## How fast it was
+    """)
+
+
+@app.cell
+def _(analysis, flows, handovers, mark_switches, new_figure, pl):
+    busiest = flows.sort("useful_bytes", descending=True).row(0, named=True)
+    way = (pl.col("flow") == busiest["flow"]) & (pl.col("direction") == busiest["direction"])
+    rates = analysis.throughput.filter(way).sort("time_s")
+    figure, (axes,) = new_figure("The flow that carried most", f"{busiest['protocol']}, by the path that it came over")
+    for (path,), part in rates.group_by("path", maintain_order=True):
+        axes.plot(part["time_s"], part["bytes"] * 8 / part["bin_s"] / 1e6, ".", markersize=3, label=f"path {path}")
+    mark_switches(axes, handovers["time"].to_list())
+    axes.set(yscale="log", xlabel="time (s)", ylabel="useful data (Mbit/s)")
+    axes.legend()
+    figure
+
+
+@app.cell
+def _(mo):
+    mo.md("""
+    ## Silences that no handover accounts for
+    """)
+
+
+@app.cell
+def _(analysis):
+    analysis.outages
+
+
+if __name__ == "__main__":
+    app.run()
