@@ -8,6 +8,7 @@ mod bearers;
 mod hosts;
 mod link_script;
 mod location;
+mod networks;
 mod readdressing;
 mod routes;
 mod shims;
@@ -310,6 +311,7 @@ pub(crate) fn network_of(
             trace,
             captures,
             connections,
+            networks::all(s, &numbers, kernels),
             s.location.is_some(),
             s.scheme.is_ilnp(),
         ),

@@ -1,7 +1,7 @@
 //! What a run gives back: metrics always, a trace and captures when asked for.
 
 use crate::load::NodeLoad;
-use crate::population::{HostMetrics, Spread};
+use crate::population::{HostMetrics, PopulationMetrics, Spread};
 use crate::quality::ApplicationMetrics;
 use crate::recorder::{FlowMetrics, HandoffMetrics, Signalling};
 use crate::scenario::events::ScenarioEvent;
@@ -107,6 +107,8 @@ pub struct Metrics {
     pub applications: Vec<ApplicationMetrics>,
     /// What the scenario has happen, in order of time.
     pub scenario_events: Vec<ScenarioEvent>,
+    /// Populations: all hosts that an entry with `count` stands for, each, and all hosts that move, if they are several.
+    pub populations: Vec<PopulationMetrics>,
     /// Every host that has a flow or moved.
     pub hosts: Vec<HostMetrics>,
     /// Signalling of mobility that hosts and routers sent.

@@ -1,10 +1,17 @@
-//! What is said of all handovers, and of each host: made from the table of handovers and the table of flows, and from
-//! nothing else.
+//! What is said of all handovers, of each host, and of populations: made from the table of handovers and the table of flows,
+//! and, of populations, from the networks that their hosts were in.
+
+mod distribution;
+mod groups;
 
 use crate::recorder::FlowMetrics;
 use segue_capture::record::{FlowState, HandoverRecord};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use distribution::Distribution;
+pub use groups::PopulationMetrics;
+pub(crate) use groups::{Source, populations};
 
 /// Which of a set of values was the greatest.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -116,46 +123,41 @@ pub(crate) fn latency(handovers: &[HandoverRecord]) -> Option<Spread> {
 }
 
 /// Interruptions by handovers, and outages that none of them accounts for. An outage is that of the flow's end in `mobile`.
-pub(crate) fn interruption(
-    handovers: &[HandoverRecord],
-    flows: &[FlowMetrics],
+pub(crate) fn interruption<'a>(
+    handovers: impl IntoIterator<Item = &'a HandoverRecord>,
+    flows: impl IntoIterator<Item = &'a FlowMetrics>,
     mobile: &BTreeSet<&str>,
 ) -> Option<Spread> {
-    let handovers: Vec<&HandoverRecord> = handovers.iter().collect();
-    let flows: Vec<&FlowMetrics> = flows.iter().collect();
-    interruption_of(&handovers, &flows, mobile)
+    let moved = handovers.into_iter().filter_map(interruption_by);
+    let went_without = flows.into_iter().flat_map(|flow| outages_of(flow, mobile));
+    Spread::of(moved.chain(went_without))
 }
 
-/// As [`interruption`], of some handovers and some flows.
-fn interruption_of(
-    handovers: &[&HandoverRecord],
-    flows: &[&FlowMetrics],
-    mobile: &BTreeSet<&str>,
-) -> Option<Spread> {
-    let moved = handovers.iter().filter_map(|h| {
-        Some(Sample {
-            value: h.interruption_s?,
-            censored: h.censored,
-            of: worst(h),
-        })
-    });
-    let outages = flows
-        .iter()
-        .flat_map(|f| f.end.outages.iter().map(move |o| (f, o)));
-    let went_without = outages.map(|(f, outage)| Sample {
+/// The interruption by a handover, if it is known.
+fn interruption_by(handover: &HandoverRecord) -> Option<Sample> {
+    Some(Sample {
+        value: handover.interruption_s?,
+        censored: handover.censored,
+        of: worst(handover),
+    })
+}
+
+/// The outages of a flow that no handover accounts for.
+fn outages_of(flow: &FlowMetrics, mobile: &BTreeSet<&str>) -> impl Iterator<Item = Sample> {
+    let host = if flow.to.is_empty() || mobile.contains(flow.from.as_str()) {
+        &flow.from
+    } else {
+        &flow.to
+    };
+    flow.end.outages.iter().map(move |outage| Sample {
         value: outage.duration_s,
         censored: outage.censored,
         of: Worst {
-            host: if f.to.is_empty() || mobile.contains(f.from.as_str()) {
-                f.from.clone()
-            } else {
-                f.to.clone()
-            },
-            flow: Some(f.id),
+            host: host.clone(),
+            flow: Some(flow.id),
             time: outage.since_s,
         },
-    });
-    Spread::of(moved.chain(went_without))
+    })
 }
 
 /// The longest time without new data, of any flow, seconds.
@@ -188,21 +190,24 @@ pub(crate) fn hosts(
     flows: &[FlowMetrics],
     mobile: &BTreeSet<&str>,
 ) -> Vec<HostMetrics> {
-    let host = |name: &String| {
-        let flows: Vec<&FlowMetrics> = flows
-            .iter()
-            .filter(|f| f.from == *name || f.to == *name)
-            .collect();
-        let own: Vec<&HandoverRecord> = handovers.iter().filter(|h| h.host == *name).collect();
-        if flows.is_empty() && own.is_empty() {
-            return None;
+    let mut all: BTreeMap<&str, (Vec<&FlowMetrics>, Vec<&HandoverRecord>)> = BTreeMap::new();
+    for flow in flows {
+        all.entry(&flow.from).or_default().0.push(flow);
+        if flow.to != flow.from {
+            all.entry(&flow.to).or_default().0.push(flow);
         }
+    }
+    for handover in handovers {
+        all.entry(&handover.host).or_default().1.push(handover);
+    }
+    let host = |name: &String| {
+        let (flows, handovers) = all.get(name.as_str())?;
         Some(HostMetrics {
             host: name.clone(),
             flows: flows.len() as u64,
             dead_flows: flows.iter().filter(|f| f.end.state == FlowState::Dead).count() as u64,
-            handovers: own.len() as u64,
-            interruption_s: interruption_of(&own, &flows, mobile),
+            handovers: handovers.len() as u64,
+            interruption_s: interruption(handovers.iter().copied(), flows.iter().copied(), mobile),
             longest_gap_s: longest_gap_s(flows.iter().copied()),
             delivered_bytes: flows.iter().map(|f| f.transferred_bytes).sum(),
             throughput_bps: throughput_bps(flows.iter().copied()),

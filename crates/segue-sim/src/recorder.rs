@@ -10,6 +10,7 @@ pub(crate) mod handovers;
 pub mod ledger;
 mod log;
 mod names;
+pub mod networks;
 mod numbers;
 pub mod overlap;
 pub mod pauses;
@@ -30,6 +31,7 @@ use flow::Way;
 use fragments::{Wholes, fragment_of};
 use ledger::{Entries, PacketFate, Segment};
 use log::{EventLog, Kind};
+use networks::Networks;
 use segments::Said;
 use segue_capture::handover::LossCause;
 use segue_proto::host::HostEvent;
@@ -151,6 +153,8 @@ pub struct Recorder {
     in_fragments: u64,
     /// Signalling sent.
     pub signalling: Signalling,
+    /// Which network each host that moves was in.
+    networks: Networks,
     tables: Option<Tables>,
     captures: Option<crate::captures::Captures>,
 }
@@ -163,6 +167,7 @@ impl Recorder {
         trace: Trace,
         captures: Option<crate::captures::Captures>,
         connections: Connections,
+        networks: Networks,
         located: bool,
         ilnp: bool,
     ) -> Self {
@@ -173,9 +178,16 @@ impl Recorder {
             wholes: Wholes::default(),
             in_fragments: 0,
             signalling: Signalling::default(),
+            networks,
             tables: options.trace.then(|| Tables::new(trace, located, ilnp)),
             captures,
         }
+    }
+
+    /// Which network each host that moves was in.
+    #[must_use]
+    pub const fn networks(&self) -> &Networks {
+        &self.networks
     }
 
     /// Whether tables are recorded.
@@ -392,6 +404,7 @@ impl Recorder {
                 .vertical
                 .link_up(node, *interface, u32::from(cell.0));
         }
+        self.networks.link_event(now, node, event);
         if let Some(tables) = &mut self.tables {
             tables.link_event(now, node, event);
         }
@@ -409,8 +422,14 @@ impl Recorder {
         self.log.record(now, Kind::Place, node, u64::from(cell), 0);
         self.log.text(event);
         match place {
-            PlaceKind::Enters(cell) => self.connections.vertical.entered(now, node, cell),
-            PlaceKind::Leaves(cell) => self.connections.vertical.left(now, node, cell),
+            PlaceKind::Enters(cell) => {
+                self.connections.vertical.entered(now, node, cell);
+                self.networks.reach(now, node, cell, true);
+            }
+            PlaceKind::Leaves(cell) => {
+                self.connections.vertical.left(now, node, cell);
+                self.networks.reach(now, node, cell, false);
+            }
             PlaceKind::WillLeave(..) | PlaceKind::Overlap { .. } => {}
         }
         if let Some(tables) = &mut self.tables {
@@ -424,9 +443,19 @@ impl Recorder {
             self.connections.ledger.was_fast(node, *peer_tag, tsn.0);
         }
         match event {
-            HostEvent::Shim(event) => self.connections.shim_event(now, node, event),
-            HostEvent::Sigma(event) => self.connections.sigma_event(node, event),
-            HostEvent::AddressReady(local) => self.connections.vertical.address_ready(now, node, *local),
+            HostEvent::Shim(event) => {
+                self.connections.shim_event(now, node, event);
+                self.networks.shim_event(now, node, event);
+            }
+            HostEvent::Sigma(event) => {
+                self.connections.sigma_event(node, event);
+                self.networks.sigma_event(node, event);
+            }
+            HostEvent::AddressReady(local) => {
+                self.connections.vertical.address_ready(now, node, *local);
+                self.networks.address_ready(now, node, *local);
+            }
+            HostEvent::AddressLost(local) => self.networks.address_lost(now, node, *local),
             _ => {}
         }
         let text = format!("{event:?}");

@@ -174,6 +174,16 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     let applications = quality::of_applications(file, &network, &carried, &flows, &handovers);
     let waited_for = |f: &&FlowMetrics| !beside.contains(&f.id);
     let mobile = file.mobile.iter().map(|m| m.host.as_str()).collect();
+    let hosts = population::hosts(&names, &handovers, &flows, &mobile);
+    let populations = population::populations(&population::Source {
+        file,
+        handovers: &handovers,
+        flows: &flows,
+        hosts: &hosts,
+        mobile: &mobile,
+        networks: network.recorder.networks(),
+        end: network.end,
+    });
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
@@ -207,7 +217,8 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         bytes_per_path: transfer::by_link(file, &bytes_by_address),
         sacks_sent,
         multipath: concurrent.then(|| multipath.into()),
-        hosts: population::hosts(&names, &handovers, &flows, &mobile),
+        hosts,
+        populations,
         handovers,
         handoffs,
         flows,

@@ -15,6 +15,7 @@ mod networks;
 mod objects;
 mod path_mtu;
 mod people;
+mod populations;
 mod readdressing;
 mod sctp_goodput;
 mod several_mobiles;

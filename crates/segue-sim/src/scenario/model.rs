@@ -118,6 +118,9 @@ pub struct ScenarioFile {
     /// Forged messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgery: Vec<ForgeryEntry>,
+    /// What the metrics of a run count as what.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub metrics: MetricsSection,
     /// What has to be so of a run, as `"interruption < 50 ms"`: see [`crate::assertion`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assert: Vec<Assertion>,
@@ -125,6 +128,23 @@ pub struct ScenarioFile {
 
 fn one() -> u64 {
     1
+}
+
+/// `[metrics]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricsSection {
+    /// A handover back to the cell that a host came from is a ping-pong if it stayed for less than this between (3GPP TR 36.839
+    /// section 5.2.2, which recommends 1 s).
+    pub minimum_time_of_stay: Duration,
+}
+
+impl Default for MetricsSection {
+    fn default() -> Self {
+        Self {
+            minimum_time_of_stay: Duration::from_secs(1),
+        }
+    }
 }
 
 /// How packets cross a hop.
@@ -458,6 +478,10 @@ pub struct SctpSection {
 pub struct HostEntry {
     /// Name.
     pub name: String,
+    /// The population that it is of, for which there are metrics. Left out: of several that an entry stands for, the entry's
+    /// `name` as it is written; otherwise none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
     /// Radio interfaces, numbered after the wired ones.
     #[serde(default)]
     pub radios: u8,

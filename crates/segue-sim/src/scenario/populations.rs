@@ -26,6 +26,8 @@ use segue_proto::random::Stream;
 use toml::{Table, Value};
 
 const COUNT: &str = "count";
+/// Of a host, the name of its population.
+const POPULATION: &str = "population";
 /// Lists that may have populations.
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "mobile", "application"];
 /// The most entries that one of them stands for.
@@ -100,8 +102,13 @@ pub(super) fn expand(table: &mut Table) -> Result<Populations, Wrong> {
                 origins.push(number);
                 continue;
             };
+            let name = entry.get("name").filter(|_| list == "host");
             for i in 0..count {
-                all.push(population.one(entry, i)?);
+                let mut one = population.one(entry, i)?;
+                if let (Some(name), Value::Table(keys)) = (name, &mut one) {
+                    keys.entry(POPULATION).or_insert_with(|| name.clone());
+                }
+                all.push(one);
                 origins.push(number);
             }
         }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "l2",
     "radio",
     "address",
@@ -15,6 +15,7 @@ const TABLES: [&str; 12] = [
     "ilnp",
     "directory",
     "remedy",
+    "metrics",
 ];
 const LISTS: [&str; 6] = ["host", "router", "link", "cell", "application", "forgery"];
 

@@ -105,7 +105,7 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
             );
         }
     }
-    if s.name.is_empty() || s.name.chars().count() > 100 || s.name.chars().any(char::is_control) {
+    if !is_short_text(&s.name) {
         return problem("name", "expected 1 to 100 printable characters");
     }
     if s.host.len() > MOST_HOSTS || s.router.len() > MOST_ROUTERS {
@@ -118,6 +118,11 @@ fn names(s: &ScenarioFile) -> Result<(), Problem> {
         return problem("host", "expected at least one [[host]]");
     }
     Ok(())
+}
+
+/// What names of things must be that are shown only.
+fn is_short_text(text: &str) -> bool {
+    (1..=100).contains(&text.chars().count()) && !text.chars().any(char::is_control)
 }
 
 /// What names of nodes and cells must be: they name files too.
@@ -409,6 +414,16 @@ fn hosts(s: &ScenarioFile) -> Result<(), Problem> {
                     "`{}` has no address: expected a [[cell]] for its radios",
                     host.name
                 ),
+            );
+        }
+        if host
+            .population
+            .as_deref()
+            .is_some_and(|name| !is_short_text(name))
+        {
+            return problem(
+                format!("host[{i}].population"),
+                "expected 1 to 100 printable characters",
             );
         }
         if wired + usize::from(host.radios) > 200 {
