@@ -21,6 +21,7 @@ Importing `segue` imports neither polars nor matplotlib.
 from segue._native import CaptureError, RunError, ScenarioError, __version__
 from segue.analyze import Analysis, analyze
 from segue.metrics import Flow, Handover, Host, Metrics, Spread
+from segue.populations import Distribution, Population
 from segue.running import Run, run
 from segue.saved import load
 from segue.scenarios import Scenario, scenarios
@@ -28,10 +29,12 @@ from segue.scenarios import Scenario, scenarios
 __all__ = [
     "Analysis",
     "CaptureError",
+    "Distribution",
     "Flow",
     "Handover",
     "Host",
     "Metrics",
+    "Population",
     "Run",
     "RunError",
     "Scenario",

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
+from segue.populations import Population
+
 
 @dataclass(frozen=True, slots=True)
 class HandoffParts:
@@ -469,6 +471,7 @@ class Metrics:
         applications: What applications were to people whose kind says, such as how a call sounded, as the simulator
             writes it: `application`, `from`, `to`, `kind`, and what is of its kind.
         scenario_events: What the scenario has happen, in order of time.
+        populations: All hosts of an entry with `count`, each, and all hosts that move, if they are several.
         hosts: Every host that has a flow or moved.
         signalling: Signalling of mobility.
         loads: What came to home agents, the location manager, and nodes with `processing`.
@@ -509,6 +512,7 @@ class Metrics:
     flows: tuple[Flow, ...]
     applications: tuple[dict[str, Any], ...]
     scenario_events: tuple[ScenarioEvent, ...]
+    populations: tuple[Population, ...]
     hosts: tuple[Host, ...]
     signalling: Signalling
     loads: tuple[NodeLoad, ...]
@@ -527,7 +531,7 @@ class Metrics:
         """
         raw: dict[str, Any] = json.loads(document)
         # documents of earlier versions have none of these
-        for name in ("scenario_events", "loads", "applications"):
+        for name in ("scenario_events", "loads", "applications", "populations"):
             raw.setdefault(name, [])
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
@@ -538,6 +542,7 @@ class Metrics:
         values["handoffs"] = tuple(_handoff(entry) for entry in raw["handoffs"])
         values["flows"] = tuple(_flow(entry) for entry in raw["flows"])
         values["applications"] = tuple(raw["applications"])
+        values["populations"] = tuple(Population.from_entry(entry) for entry in raw["populations"])
         values["hosts"] = tuple(_host(entry) for entry in raw["hosts"])
         values["signalling"] = _signalling(raw["signalling"])
         values["loads"] = tuple(_load(entry) for entry in raw["loads"])

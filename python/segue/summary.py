@@ -14,6 +14,7 @@ from math import floor
 
 from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst, transfer_rows
 from segue.people import people_rows
+from segue.populations import Distribution, Population
 
 DEAD = "dead"
 SAME_TIME_S = 1e-6
@@ -290,6 +291,36 @@ def host_table(hosts: Sequence[Host]) -> Table:
     return Table(columns, rows)
 
 
+def population_table(populations: Sequence[Population]) -> Table:
+    """A row per population. How many flows died is said if any did."""
+    died = any(one.dead_flows for one in populations)
+    columns = [
+        "population", "hosts", *(["flows died"] if died else []), "interruption: median", "95 %", "99 %", "worst",
+        "latency: median", "latency: 95 %", "Mbit/s: 5 %", "Mbit/s: median", "fairness", "handovers",
+        "a host and minute", "ping-pong", "without a path",
+    ]  # fmt: skip
+    rows = [
+        [
+            one.name, str(one.hosts), *([f"{one.dead_flows} of {one.flows}"] if died else []),
+            *_times(one.interruption_s, ("median", "p95", "p99", "max")),
+            *_times(one.handover_latency_s, ("median", "p95")),
+            *(["", ""] if one.goodput_bps is None else
+              [f"{one.goodput_bps.p5 / 1e6:.3f}", f"{one.goodput_bps.median / 1e6:.3f}"]),
+            "" if one.fairness is None else f"{one.fairness:.3f}",
+            str(one.handovers), f"{one.handovers_per_host_and_minute:.2f}",
+            "" if one.ping_pong_rate is None else percent_text(one.ping_pong_rate),
+            "" if one.without_path_share is None else percent_text(one.without_path_share.mean),
+        ]
+        for one in populations
+    ]  # fmt: skip
+    return Table(columns, rows)
+
+
+def percent_text(share: float) -> str:
+    """A share from 0 to 1 in percent: "0.42 %"."""
+    return f"{100 * share:.2f} %"
+
+
 def state_text(flow: Flow) -> str:
     """How a flow ended."""
     return flow.state if flow.dead_since_s is None else f"{flow.state} since {flow.dead_since_s:.3f} s"
@@ -353,6 +384,14 @@ def _throughput(metrics: Metrics) -> str:
         f"{rate_text(metrics.throughput_bps)} in all; of a flow: median {rate_text(middle)}, "
         f"least {rate_text(rates[0][0])} (flow {rates[0][1]})"
     )
+
+
+def _times(distribution: Distribution | None, names: Sequence[str]) -> list[str]:
+    """Some of its values by their names, those that are lower bounds as such."""
+    if distribution is None:
+        return [""] * len(names)
+    values = [float(getattr(distribution, name)) for name in names]
+    return [time_text(value, censored=distribution.is_bound(value)) for value in values]
 
 
 def _interruption(flow: Flow, moves: int, seconds: float, censored: bool) -> str:

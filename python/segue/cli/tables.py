@@ -10,39 +10,58 @@ from rich.text import Text
 from segue.cli.layout import Cell, Column, new_console, print_pairs, print_table
 from segue.papers.claims import Claim, InLab, Verdict, lab_tally, tally
 from segue.running import Run
-from segue.summary import Table, counts, death_texts, flow_table, handover_table, headline, outage_table, sentence
+from segue.summary import (
+    Table,
+    counts,
+    death_texts,
+    flow_table,
+    handover_table,
+    headline,
+    outage_table,
+    population_table,
+    sentence,
+)
 
 MOST_ROWS = 12
 """Handovers and flows listed; more are counted."""
+MOST_OF_POPULATIONS = 3
+"""The same where there are populations, which say more."""
 MOST_DEATHS = 3
-TEXTS = ("host", "layer", "from", "to", "transport", "state", "not told")
+TEXTS = ("population", "host", "layer", "from", "to", "transport", "state", "not told")
 
-_KEPT = ("time", "no new data for", "flow", "to", "state", "interruption", "longest gap", "Mbit/s")
+_KEPT = ("time", "no new data for", "flow", "to", "state", "interruption", "longest gap", "Mbit/s",
+         "population", "hosts", "interruption: median", "95 %")  # fmt: skip
 # In the order in which they go where there is no room.
 _FIRST_TO_GO = (
     "for nothing", "layer", "transport", "T_n", "sent again", "packets", "MB", "t_d", "t_c", "t_r", "t_a",
+    "latency: 95 %", "latency: median", "Mbit/s: 5 %", "a host and minute", "flows died", "99 %",
     "handoff delay", "from", "gap since", "latency", "not told", "handovers", "host", "lost", "outages",
 )  # fmt: skip
 
 
 def print_run(run: Run) -> None:
-    """What a run came to: dead flows first, then its handovers and flows."""
+    """What a run came to: its populations, dead flows, then its handovers and flows."""
     metrics = run.metrics
     console = new_console()
     console.print(Text.assemble((metrics.scenario, "bold"), f", seed {metrics.seed}, {metrics.duration_s:g} s"))
+    most = MOST_ROWS
+    if metrics.populations:
+        most = MOST_OF_POPULATIONS
+        _print_table(console, "Populations", population_table(metrics.populations), "populations", MOST_ROWS)
+        console.print()
     for text in (deaths := death_texts(metrics))[:MOST_DEATHS]:
         console.print(Text(text, style="red"))
     if len(deaths) > MOST_DEATHS:
         console.print(f"[red]and {len(deaths) - MOST_DEATHS} more flows that died[/]")
     console.print(Text(sentence(metrics)))
     print_pairs(console, [*headline(metrics), *counts(metrics)])
-    _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers")
+    _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers", most)
     if (outages := outage_table(metrics)).rows:
-        _print_table(console, "Outages without a handover", outages, "outages")
-    _print_table(console, "Flows", flow_table(metrics), "flows")
+        _print_table(console, "Outages without a handover", outages, "outages", most)
+    _print_table(console, "Flows", flow_table(metrics), "flows", most)
 
 
-def _print_table(console: Console, title: str, what: Table, kind: str) -> None:
+def _print_table(console: Console, title: str, what: Table, kind: str, most: int) -> None:
     """The first rows, and how many more there are."""
     console.print()
     if not what.rows:
@@ -50,10 +69,10 @@ def _print_table(console: Console, title: str, what: Table, kind: str) -> None:
         return
     console.print(f"[bold]{title}[/]")
     columns = [Column(name, right=name not in TEXTS, rank=_rank(name)) for name in what.columns]
-    print_table(console, columns, what.rows[:MOST_ROWS])
-    if len(what.rows) > MOST_ROWS:
+    print_table(console, columns, what.rows[:most])
+    if len(what.rows) > most:
         console.print()
-        console.print(f"and {len(what.rows) - MOST_ROWS} more {kind}: --json and --report have them all")
+        console.print(f"and {len(what.rows) - most} more {kind}: --json and --report have them all")
 
 
 def _rank(name: str) -> int:

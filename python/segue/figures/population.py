@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from segue.figures import style
 from segue.metrics import Metrics
+from segue.populations import Distribution, Population
 from segue.summary import DEAD, interruptions, time_text, worst_first
 
 LOG_FROM = 50
@@ -22,8 +23,40 @@ USUAL_SHARE = 95
 """Percentile of the rates that is shown darkest, as all above it are ..."""
 MOST_MEDIANS = 4
 """... or so many times the median, if that is less: a few fast flows must not make all others pale."""
+LINE_STYLES = ("-", "--", ":", "-.")
+"""Of populations that have the same colour."""
 MOST_SECONDS = 2000
 """Columns of the picture; longer runs join seconds."""
+
+
+def interruptions_by_population(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
+    """Of each population, the share of interruptions up to each value; lower bounds are marked."""
+    figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=4.2)
+    drawn = [(one, one.interruption_s) for one in metrics.populations if one.interruption_s is not None]
+    for number, (population, spread) in enumerate(drawn):
+        colour = style.PATHS[number % len(style.PATHS)]
+        dashes = LINE_STYLES[number // len(style.PATHS) % len(LINE_STYLES)]
+        label = f"{population.name}, {population.hosts} hosts: {spread.count} interruptions"
+        if spread.censored:
+            label += f", {spread.censored} without data ever after"
+        values = [spread.min, *(value for value, _ in spread.cdf)]
+        shares = [0.0, *(share for _, share in spread.cdf)]
+        axes.step(values, shares, where="post", color=colour, linestyle=dashes, label=label)
+        if spread.bound_from is not None:
+            bounds = [step for step in spread.cdf if spread.is_bound(step[0])]
+            axes.plot(*zip(*bounds, strict=True), ">", color=style.LOST, markersize=5, zorder=4, clip_on=False,
+                      label="lower bound: no data came back" if number == _first_censored(drawn) else None)  # fmt: skip
+    least = min((spread.min for _, spread in drawn), default=0.0)
+    most = max((spread.max for _, spread in drawn), default=1.0)
+    if least > 0 and most > LOG_FROM * least:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    elif most > 0 and most - least < LEAST_SPAN * most:
+        axes.set_xlim(0, most * 1.1)
+    axes.set(xlabel="interruption (s)", ylabel="share of interruptions")
+    axes.set_ylim(0, 1.03)
+    style.legend_below(figure, axes)
+    return figure
 
 
 def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
@@ -114,6 +147,10 @@ def darkest(rates: np.ndarray) -> float:
     if not some.size:
         return 1.0
     return float(min(np.percentile(some, USUAL_SHARE), MOST_MEDIANS * np.median(some)))
+
+
+def _first_censored(drawn: Sequence[tuple[Population, Distribution]]) -> int:
+    return next(number for number, (_, spread) in enumerate(drawn) if spread.bound_from is not None)
 
 
 def _shares(axes: Axes, values: Sequence[float]) -> None:

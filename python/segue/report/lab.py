@@ -12,7 +12,7 @@ from segue.lab.record import Record
 from segue.metrics import Metrics
 from segue.output import write_file
 from segue.report.html import Section, page, table_section
-from segue.report.run import sections_of
+from segue.report.run import populations_of, sections_of
 from segue.summary import counts, headline
 
 OF_THE_SIMULATOR = ("event log",)
@@ -34,6 +34,7 @@ def write_lab_report(record: Record, path: Path, flows: Sequence[int] = ()) -> P
     late = "; packets were too late for these figures to say much" if lab["emulation"]["too_late"] else ""
     lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s in real time on Linux {lab['kernel']}{late}."
     sections = [
+        *populations_of(metrics),
         _summary(metrics, record.prediction),
         _emulation(lab),
         _programs(lab["programs"]),

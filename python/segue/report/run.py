@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from segue.figures import style
 from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace
 from segue.figures.ladder import signalling_ladder
-from segue.figures.population import distributions, flows_over_time
+from segue.figures.population import distributions, flows_over_time, interruptions_by_population
 from segue.figures.position import position_against_cells, presence_of_cells
 from segue.figures.sequence import segment_sequence, span_around
 from segue.figures.tsn import tsn_against_time
@@ -35,6 +35,7 @@ from segue.summary import (
     headline,
     host_table,
     outage_table,
+    population_table,
     state_text,
     time_text,
     worst_first,
@@ -45,6 +46,8 @@ BEFORE_S = 1.5
 AFTER_S = 1.5
 MOST_ROWS = 2000
 """Rows of a table; more are counted."""
+MOST_OF_POPULATIONS = 50
+"""The same where there are populations, which say more."""
 WORST_DEATHS = 3
 """Flows that died of which all is shown at once; more are folded."""
 FEW = 3
@@ -66,7 +69,24 @@ def write_run_report(run: Recorded, path: Path, flows: Sequence[int] = ()) -> Pa
     rows = [*headline(metrics), *counts(metrics)]
     summary = table_section("Summary", ["", ""], [list(row) for row in rows])
     lead = f"Seed {metrics.seed}, {metrics.duration_s:g} s simulated, event log {metrics.event_log_hash[:16]}."
-    return write_file(path, page(f"Run of {metrics.scenario}", lead, [summary, *sections_of(run, flows)]))
+    return write_file(
+        path, page(f"Run of {metrics.scenario}", lead, [*populations_of(metrics), summary, *sections_of(run, flows)])
+    )
+
+
+def populations_of(metrics: Metrics) -> list[Section]:
+    """What a report begins with, if the run has populations."""
+    if not metrics.populations:
+        return []
+    rows = population_table(metrics.populations)
+    body = table(rows.columns, rows.rows)
+    if any(one.interruption_s is not None for one in metrics.populations):
+        figure = interruptions_by_population(
+            metrics, title="Interruptions by population",
+            subtitle="A curve shows how many of all lie at or below a value: short interruptions are good.",
+        )  # fmt: skip
+        body += drawing(figure, "Interruptions by population")
+    return [Section("Populations", body)]
 
 
 def sections_of(run: Recorded, flows: Sequence[int] = ()) -> list[Section]:
@@ -78,14 +98,15 @@ def sections_of(run: Recorded, flows: Sequence[int] = ()) -> list[Section]:
     metrics = run.metrics
     chosen = choose(metrics, flows)
     outages = outage_table(metrics)
+    most = MOST_OF_POPULATIONS if metrics.populations else MOST_ROWS
     return [
         *_warnings(metrics),
         *_deaths(metrics),
         *_population(metrics),
-        _table_section("Handovers", handover_table(metrics.handovers)),
-        *([_table_section("Outages without a handover", outages)] if outages.rows else []),
-        _table_section("Flows", flow_table(metrics)),
-        *([_table_section("Hosts", host_table(metrics.hosts))] if len(metrics.hosts) > 1 else []),
+        _table_section("Handovers", handover_table(metrics.handovers), most),
+        *([_table_section("Outages without a handover", outages, most)] if outages.rows else []),
+        _table_section("Flows", flow_table(metrics), most),
+        *([_table_section("Hosts", host_table(metrics.hosts), most)] if len(metrics.hosts) > 1 else []),
         *_flow_sections(run, chosen),
         text_section("Scenario as run", run.scenario_toml),
     ]  # fmt: skip
@@ -263,12 +284,12 @@ def _population(metrics: Metrics) -> list[Section]:
     return [Section(f"All {len(metrics.flows)} flows", body + drawing(second, "New data by flow and second"))]
 
 
-def _table_section(heading: str, what: Table) -> Section:
+def _table_section(heading: str, what: Table, most: int) -> Section:
     if not what.rows:
         return Section(heading, "<p>None.</p>")
-    more = len(what.rows) - MOST_ROWS
+    more = len(what.rows) - most
     note = f"<p>And {more} more; the frames and the JSON of the run have them all.</p>" if more > 0 else ""
-    return Section(heading, table(what.columns, what.rows[:MOST_ROWS]) + note)
+    return Section(heading, table(what.columns, what.rows[:most]) + note)
 
 
 def _flow_sections(run: Recorded, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Section]:
