@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import segue
@@ -89,6 +90,6 @@ def test_a_figure_has_a_curve_per_population_and_marks_lower_bounds(run: segue.R
     assert set(curves) == {one.name for one in with_gaps} | {"lower bound"}
     for one in with_gaps:
         assert one.interruption_s is not None
-        x, y = curves[one.name].get_data()
+        x, y = (np.asarray(axis, dtype=float) for axis in curves[one.name].get_data())
         assert list(zip(x, y, strict=True))[1:] == list(one.interruption_s.cdf)
     assert curves["lower bound"].get_xdata() == pytest.approx([worst])

@@ -296,6 +296,7 @@ pub(crate) fn network_of(
         neighbors: Neighbors::default(),
         attachments,
         bearers,
+        shared_cells: bearers::shared_cells(s),
         movers,
         places,
         ground,

@@ -9,6 +9,7 @@ mod build;
 mod capacity;
 pub mod captures;
 pub mod carried;
+pub mod cell_scheduler;
 mod hints;
 pub mod junit;
 pub mod link;

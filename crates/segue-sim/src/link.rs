@@ -125,6 +125,8 @@ pub struct Link {
     urgent: usize,
     /// Bytes of those behind the first, and of those that have left and are still in `waiting`.
     waiting_bytes: u64,
+    /// Its packets are sent by somebody else, who says when: [`Self::send_first`].
+    is_sent_by_others: bool,
     /// Generation of the head-of-line schedule.
     generation: u32,
     /// Packets with an arrival ahead, in order; the first one's is in the scheduler.
@@ -175,6 +177,7 @@ impl Link {
             line: VecDeque::new(),
             urgent: 0,
             waiting_bytes: 0,
+            is_sent_by_others: false,
             generation: 0,
             flight: Ring::new(),
             busy_until: Instant::ZERO,
@@ -239,6 +242,15 @@ impl Link {
     #[must_use]
     pub fn with_jitter_held(mut self, hold: Option<Duration>) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// The link does not send by itself: it shares its rate with others, and its packets leave in the order of head-of-line
+    /// service by [`Self::send_first`].
+    #[must_use]
+    pub fn sent_by_others(mut self) -> Self {
+        self.config.service = Service::HeadOfLine;
+        self.is_sent_by_others = true;
         self
     }
 
@@ -355,8 +367,10 @@ impl Link {
         scheduler: &mut Scheduler,
     ) -> bool {
         if self.line.is_empty() {
-            let start = self.set_up.as_ref().map_or(now, |set_up| set_up.done(now));
-            self.serve(start, length, scheduler);
+            if !self.is_sent_by_others {
+                let start = self.set_up.as_ref().map_or(now, |set_up| set_up.done(now));
+                self.serve(start, length, scheduler);
+            }
             self.line.push_back((packet, length));
             return true;
         }
@@ -387,6 +401,25 @@ impl Link {
         if generation != self.generation {
             return;
         }
+        self.send_first(now, scheduler, duplicate);
+        if let Some(next) = self.length_of_first() {
+            self.serve(now, next, scheduler);
+        }
+    }
+
+    /// Length of the packet at the head of the line, bytes.
+    #[must_use]
+    pub fn length_of_first(&self) -> Option<u32> {
+        self.line.front().map(|(_, length)| *length)
+    }
+
+    /// The packet at the head of the line has been sent.
+    pub fn send_first(
+        &mut self,
+        now: Instant,
+        scheduler: &mut Scheduler,
+        duplicate: impl FnOnce(PacketRef) -> PacketRef,
+    ) {
         let Some((packet, _)) = self.line.pop_front() else {
             return;
         };
@@ -397,7 +430,6 @@ impl Link {
         if let Some(&(_, next)) = self.line.front() {
             self.urgent = self.urgent.saturating_sub(1);
             self.waiting_bytes -= u64::from(next);
-            self.serve(now, next, scheduler);
         }
     }
 

@@ -47,6 +47,13 @@ pub enum Event {
         /// Generation of the channel's schedule.
         generation: u32,
     },
+    /// In a direction of a cell whose bearers share it a packet has been sent, or a turn is over.
+    CellTurn {
+        /// Twice the number of the cell, and one more for the way from the hosts.
+        direction: u32,
+        /// Generation of its schedule.
+        generation: u32,
+    },
     /// A cell's beacon is due.
     Beacon(u32),
     /// An interface's layer-2 machine has a timeout.

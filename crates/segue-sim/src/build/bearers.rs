@@ -5,6 +5,7 @@ use crate::link::{LinkConfig, Service, Silence};
 use crate::loss::LossModel;
 use crate::network::bearers::{Bearers, Direction};
 use crate::network::routes::prefix_of;
+use crate::network::sharing::SharedCell;
 use crate::scenario::events;
 use crate::scenario::model::{CellEntry, ScenarioFile};
 use crate::scenario::remedy::greatest_window;
@@ -19,15 +20,30 @@ pub(super) fn all(s: &ScenarioFile, first_link: usize, seed: u64) -> Bearers {
     } else {
         Service::Fifo
     };
-    let way = |section: &DirectionSection| Direction {
+    let way = |section: &DirectionSection, is_shared| Direction {
         config: direction(section, &plain(service)),
         jitter_hold: section.jitter_hold,
         set_up: (section.set_up, section.set_up_hold),
         silences: silences(&section.silences, None),
         trace: section.trace.as_ref().and_then(|t| t.trace.clone()),
+        is_shared,
     };
-    let both = |cell: &CellEntry| cell.bearer.as_ref().map(|b| [way(&b.down), way(&b.up)]);
+    let both = |cell: &CellEntry| {
+        let ways = cell.bearer.as_ref().map(|b| [&b.down, &b.up]);
+        ways.map(|ways| ways.map(|section| way(section, cell.sharing.is_some())))
+    };
     Bearers::new(first_link as u32, s.cell.iter().map(both).collect(), seed)
+}
+
+/// Of each cell, what its bearers share, if they do.
+pub(super) fn shared_cells(s: &ScenarioFile) -> Vec<Option<SharedCell>> {
+    let shared = |cell: &CellEntry| {
+        let (sharing, bearer) = (cell.sharing.as_ref()?, cell.bearer.as_ref()?);
+        let edge_snr_db = sharing.edge_snr.map(|snr| snr.db());
+        let rates = [bearer.down.rate, bearer.up.rate];
+        Some(SharedCell::new(sharing.scheduler(), edge_snr_db, rates))
+    };
+    s.cell.iter().map(shared).collect()
 }
 
 /// The silences of a way that leads to this node, or to wherever it does.

@@ -4,6 +4,7 @@
 use super::{LinkEnd, Network};
 use crate::link::{Link, LinkConfig, Silence};
 use crate::link_trace::LinkTrace;
+use crate::mobility::Point;
 use crate::recorder::DropCause;
 use crate::store::PacketRef;
 use segue_proto::random::Stream;
@@ -27,12 +28,19 @@ pub(crate) struct Direction {
     pub set_up: (Duration, Duration),
     pub silences: Vec<Silence>,
     pub trace: Option<Arc<LinkTrace>>,
+    /// All bearers of the cell share its rate.
+    pub is_shared: bool,
 }
 
 impl Direction {
     fn link(&self, index: usize, stream: Stream) -> Link {
-        Link::new(index as u32, self.config.clone(), stream)
-            .with_jitter_held(self.jitter_hold)
+        let link = Link::new(index as u32, self.config.clone(), stream);
+        let link = if self.is_shared {
+            link.sent_by_others()
+        } else {
+            link
+        };
+        link.with_jitter_held(self.jitter_hold)
             .with_set_up(self.set_up.0, self.set_up.1)
             .with_silences(self.silences.clone())
             .with_trace(self.trace.clone())
@@ -113,13 +121,31 @@ impl Network {
         let number = self.bearers.bearers.len() as u32;
         self.bearers.numbers.insert((cell, attachment), number);
         self.bearers.bearers.push(Bearer { cell, attachment });
+        let mover = self.attachments[attachment as usize].mover;
+        let at = self.movers[mover as usize].way.position(self.now);
+        self.measure_bearer(cell, down, at);
         Some(down)
+    }
+
+    /// A radio in a cell is at this place: where a bearer's rate is by distance, it follows.
+    pub fn measure_radio(&mut self, cell: u32, attachment: u32, at: Point) {
+        if self.has_rates_by_place(cell)
+            && let Some(down) = self.bearers.down(cell, attachment)
+        {
+            self.measure_bearer(cell, down, at);
+        }
+    }
+
+    /// Puts a packet on a direction of a bearer, down or up, or drops it.
+    fn send_on_bearer(&mut self, cell: u32, down: u32, way: u32, packet: PacketRef) {
+        self.send_on_link(down + way, packet);
+        self.offer_to_cell(cell, way, down + way);
     }
 
     /// A radio sends a packet up its bearer.
     pub fn send_up_bearer(&mut self, attachment: u32, cell: u32, packet: PacketRef) {
         match self.bearer(cell, attachment) {
-            Some(down) => self.send_on_link(down + 1, packet),
+            Some(down) => self.send_on_bearer(cell, down, 1, packet),
             None => {
                 let node = self.attachments[attachment as usize].node;
                 self.drop_packet(packet, node, DropCause::NoLink);
@@ -139,7 +165,7 @@ impl Network {
                     && let Some(down) = self.bearer(cell, attachment)
                 {
                     let copy = self.store.duplicate(packet);
-                    self.send_on_link(down, copy);
+                    self.send_on_bearer(cell, down, 0, copy);
                 }
             }
             self.store.take(packet);
@@ -147,7 +173,7 @@ impl Network {
         };
         let reaches = self.reaches(cell, to);
         match reaches.then(|| self.bearer(cell, to)).flatten() {
-            Some(down) => self.send_on_link(down, packet),
+            Some(down) => self.send_on_bearer(cell, down, 0, packet),
             None => {
                 let router = self.cells[cell as usize].router;
                 self.drop_packet(packet, router, DropCause::OutOfReach);
@@ -172,7 +198,8 @@ impl Network {
         self.reaches(bearer.cell, bearer.attachment)
     }
 
-    /// A radio lost its link: what it had still to send up its bearers is lost.
+    /// A radio lost its link: what it had still to send up its bearers is lost. A cell whose bearers share it has what was for it
+    /// forgotten, too: it would take the time of others.
     pub fn flush_bearers(&mut self, attachment: u32) {
         for cell in 0..self.cells.len() as u32 {
             let Some(down) = self.bearers.down(cell, attachment) else {
@@ -182,6 +209,13 @@ impl Network {
             let node = self.attachments[attachment as usize].node;
             for packet in self.links[up].abandon(self.now) {
                 self.drop_packet(packet, node, DropCause::NoLink);
+            }
+            if self.is_shared(cell) {
+                let router = self.cells[cell as usize].router;
+                for packet in self.links[down as usize].abandon(self.now) {
+                    self.drop_packet(packet, router, DropCause::OutOfReach);
+                }
+                self.withdraw_from_cell(cell, down);
             }
         }
     }

@@ -161,7 +161,12 @@ const PATH_LOSS_EXPONENT: f64 = 3.0;
 /// Received signal by the log-distance path-loss model (Rappaport 2002, section 4.9), fixed so that it is the
 /// receiver's sensitivity at the border of the cell. Distances below 1 m count as 1 m.
 pub(crate) fn signal_dbm(distance: f64, radius: f64) -> f64 {
-    SENSITIVITY_DBM + 10.0 * PATH_LOSS_EXPONENT * libm::log10(radius / distance.max(1.0))
+    SENSITIVITY_DBM + signal_above_border_db(distance, radius)
+}
+
+/// By how much the signal is above that at the border of the cell, dB.
+pub(crate) fn signal_above_border_db(distance: f64, radius: f64) -> f64 {
+    10.0 * PATH_LOSS_EXPONENT * libm::log10(radius / distance.max(1.0))
 }
 
 impl Network {
@@ -288,6 +293,7 @@ impl Network {
             let a = &self.attachments[attachment as usize];
             let hears = engaged.map_or(matches!(a.layer2.state(), State::Detached), |e| e == attachment);
             if hears && a.hears(&self.cells[cell as usize]) {
+                self.measure_radio(cell, attachment, at);
                 self.attachments[attachment as usize].layer2.handle_beacon(
                     self.now,
                     CellId(cell as u16),

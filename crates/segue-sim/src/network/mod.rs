@@ -16,6 +16,7 @@ mod processing;
 pub(crate) mod readdressing;
 pub(crate) mod routers;
 pub(crate) mod routes;
+pub(crate) mod sharing;
 pub(crate) mod walks;
 
 use crate::link::{Fate, Link};
@@ -83,6 +84,8 @@ pub(crate) struct Network {
     pub attachments: Vec<Attachment>,
     /// Links that stations have to themselves.
     pub bearers: bearers::Bearers,
+    /// Of each cell, what they share, if they do.
+    pub shared_cells: Vec<Option<sharing::SharedCell>>,
     /// The hosts that move.
     pub movers: Vec<Mover>,
     /// Those on ways that are known from the beginning, in order.
@@ -170,6 +173,10 @@ impl Network {
             }
             Event::NodeTimer { node, generation } => self.node_timer(node, generation),
             Event::Channel { channel, generation } => self.channel_event(channel, generation),
+            Event::CellTurn {
+                direction,
+                generation,
+            } => self.cell_turn(direction, generation),
             Event::Beacon(cell) => self.beacon_due(cell),
             Event::AttachmentTimer {
                 attachment,

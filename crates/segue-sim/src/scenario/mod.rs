@@ -25,6 +25,7 @@ mod processing;
 pub mod remedy;
 pub mod schemes;
 mod shape;
+pub mod sharing;
 pub mod tcp;
 pub mod technology;
 mod timers;

@@ -7,6 +7,7 @@ use super::mobility::MobilitySection;
 use super::named::{Name, Named};
 use super::presence::Presence;
 use super::schemes::{DirectorySection, Forged, ForgedNonce, Mip6Section, Scheme};
+use super::sharing::SharingSection;
 use super::technology::{BearerSection, DirectionSection, Technology};
 use super::traffic::{OnOffSection, VideoSection, VoiceSection, WebSection};
 use crate::assertion::Assertion;
@@ -656,6 +657,10 @@ pub struct CellEntry {
     /// It is no shared channel: every station has a link of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer: Option<BearerSection>,
+    /// How those who are attached share what its bearers' rates say, both ways. Left out: each has that to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::sharing::schema")]
+    pub sharing: Option<SharingSection>,
     /// Least time between its router's unsolicited advertisements, instead of `address.ra_interval_min`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ra_interval_min: Option<Duration>,

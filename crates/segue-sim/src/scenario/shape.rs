@@ -69,6 +69,14 @@ pub(super) fn check(file: &Table) -> Result<(), (String, String)> {
         }
         for (at, entry) in entries.iter().enumerate() {
             let is_other = |table: &&&str| entry.get(**table).is_some_and(|value| !value.is_table());
+            let is_wrong = |sharing: &Value| !sharing.is_table() && !sharing.is_str();
+            if key == "cell" && entry.get("sharing").is_some_and(is_wrong) {
+                return Err((
+                    format!("cell[{at}].sharing"),
+                    "expected \"round-robin\" or \"proportional-fair\", or a table: [cell.sharing]"
+                        .to_owned(),
+                ));
+            }
             if let Some(table) = OF_APPLICATIONS
                 .iter()
                 .find(is_other)

@@ -142,10 +142,20 @@ fn ways_from_files(table: &mut Table) {
     }
 }
 
-/// Of a cell that has bearers, or that is there by the clock, its place is nothing to ask for.
+/// Of a cell that has bearers, or that is there by the clock, its place is nothing to ask for. `sharing` may be the scheduler
+/// alone.
 fn cell(entry: &mut Table, preset: Option<&Table>) {
+    if let Some(scheduler @ Value::String(_)) = entry.get("sharing").cloned() {
+        let sharing = Table::from_iter([("scheduler".to_owned(), scheduler)]);
+        entry.insert("sharing".to_owned(), Value::Table(sharing));
+    }
     if let Some(preset) = preset {
-        under(entry, preset);
+        let mut preset = preset.clone();
+        // bearers are shared only where the cell says so
+        if !entry.contains_key("sharing") {
+            preset.remove("sharing");
+        }
+        under(entry, &preset);
     }
     let bearers = entry.contains_key("bearer");
     if bearers {
@@ -275,6 +285,11 @@ mod tests {
                     let bearer: BearerSection = bearer.clone().try_into().unwrap();
                     for direction in [&bearer.down, &bearer.up] {
                         assert_eq!(check_direction(direction), Ok(()), "{name}");
+                    }
+                    if let Some(mut sharing) = preset.get("sharing").cloned() {
+                        let keys = sharing.as_table_mut().unwrap();
+                        keys.insert("scheduler".to_owned(), "round-robin".into());
+                        let _: super::super::sharing::SharingSection = sharing.try_into().unwrap();
                     }
                 }
                 other => panic!("{name}: {other:?}"),

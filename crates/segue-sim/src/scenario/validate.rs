@@ -49,6 +49,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     radio(s)?;
     cells(s)?;
     super::access::check(s)?;
+    super::sharing::check(s)?;
     sites(s)?;
     super::events::check_readdressing(s)?;
     shims(s)?;
