@@ -292,28 +292,29 @@ def host_table(hosts: Sequence[Host]) -> Table:
 
 
 def population_table(populations: Sequence[Population]) -> Table:
-    """A row per population. How many flows died is said if any did."""
+    """A row per population. How many flows died is said if any did, and columns that no row has are left out."""
     died = any(one.dead_flows for one in populations)
     columns = [
-        "population", "hosts", *(["flows died"] if died else []), "interruption: median", "95 %", "99 %", "worst",
-        "latency: median", "latency: 95 %", "Mbit/s: 5 %", "Mbit/s: median", "fairness", "handovers",
-        "a host and minute", "ping-pong", "without a path",
+        "population", "hosts", *(["flows died"] if died else []), "handovers", "a host and minute", "ping-pong",
+        "without a path", "interruption: median", "95 %", "99 %", "worst", "Mbit/s: 5 %", "Mbit/s: median", "fairness",
+        "latency: median", "latency: 95 %",
     ]  # fmt: skip
     rows = [
         [
             one.name, str(one.hosts), *([f"{one.dead_flows} of {one.flows}"] if died else []),
-            *_times(one.interruption_s, ("median", "p95", "p99", "max")),
-            *_times(one.handover_latency_s, ("median", "p95")),
-            *(["", ""] if one.goodput_bps is None else
-              [f"{one.goodput_bps.p5 / 1e6:.3f}", f"{one.goodput_bps.median / 1e6:.3f}"]),
-            "" if one.fairness is None else f"{one.fairness:.3f}",
             str(one.handovers), f"{one.handovers_per_host_and_minute:.2f}",
             "" if one.ping_pong_rate is None else percent_text(one.ping_pong_rate),
             "" if one.without_path_share is None else percent_text(one.without_path_share.mean),
+            *_times(one.interruption_s, ("median", "p95", "p99", "max")),
+            *(["", ""] if one.goodput_bps is None else
+              [f"{one.goodput_bps.p5 / 1e6:.3f}", f"{one.goodput_bps.median / 1e6:.3f}"]),
+            "" if one.fairness is None else f"{one.fairness:.3f}",
+            *_times(one.handover_latency_s, ("median", "p95")),
         ]
         for one in populations
     ]  # fmt: skip
-    return Table(columns, rows)
+    shown = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    return Table([columns[place] for place in shown], [[row[place] for place in shown] for row in rows])
 
 
 def percent_text(share: float) -> str:

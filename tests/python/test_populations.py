@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import segue
 from pages import report_table, terminal_table
 from segue import Metrics
 from segue.cli.tables import print_run
-from segue.figures.population import interruptions_by_population
+from segue.figures.population import by_population
 from segue.report.run import write_run_report
 from segue.summary import percent_text, time_text
 
@@ -84,12 +83,26 @@ def test_a_figure_has_a_curve_per_population_and_marks_lower_bounds(run: segue.R
     [worst, _] = everybody["cdf"][-1]
     everybody |= {"censored": 1, "bound_from": worst}
     metrics = Metrics.from_json(json.dumps(document))
-    [axes] = interruptions_by_population(metrics, title="t", subtitle="s").axes
-    curves = {re.split("[:,]", str(line.get_label()))[0]: line for line in axes.lines}
-    with_gaps = [one for one in metrics.populations if one.interruption_s is not None]
-    assert set(curves) == {one.name for one in with_gaps} | {"lower bound"}
-    for one in with_gaps:
-        assert one.interruption_s is not None
-        x, y = (np.asarray(axis, dtype=float) for axis in curves[one.name].get_data())
-        assert list(zip(x, y, strict=True))[1:] == list(one.interruption_s.cdf)
-    assert curves["lower bound"].get_xdata() == pytest.approx([worst])
+    figure = by_population(metrics, title="t", subtitle="s")
+    [interruptions, goodput] = figure.axes
+    [legend] = figure.legends
+    named = [text.get_text().partition(":")[0] for text in legend.get_texts()]
+    assert named == [*(one.name for one in metrics.populations), "lower bound"]
+    for axes, unit, spreads in (
+        (interruptions, 1.0, [one.interruption_s for one in metrics.populations]),
+        (goodput, 1e6, [one.goodput_bps for one in metrics.populations]),
+    ):
+        drawn = [np.asarray(line.get_xydata(), dtype=float) for line in axes.lines if line.get_linestyle() != "None"]
+        curves = [points for points in drawn if len(points)]
+        known = [spread for spread in spreads if spread is not None]
+        assert len(curves) == len(known) > 0
+        for points, spread in zip(curves, known, strict=True):
+            assert points[1:] == pytest.approx(np.array([(value / unit, share) for value, share in spread.cdf]))
+    marked = [np.asarray(line.get_xdata(), float) for line in interruptions.lines if line.get_linestyle() == "None"]
+    assert [list(times) for times in marked if len(times)] == [pytest.approx([worst])]
+
+
+def test_what_no_population_has_is_left_out_of_the_figure() -> None:
+    quiet = segue.run("hall", {"phones": 3, "duration": "4 s"}, trace=False)
+    figure = by_population(quiet.metrics, title="t", subtitle="s")
+    assert [axes.get_xlabel() for axes in figure.axes] == ["goodput of a host (Mbit/s)"]

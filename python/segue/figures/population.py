@@ -29,33 +29,36 @@ MOST_SECONDS = 2000
 """Columns of the picture; longer runs join seconds."""
 
 
-def interruptions_by_population(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
-    """Of each population, the share of interruptions up to each value; lower bounds are marked."""
-    figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=4.2)
-    drawn = [(one, one.interruption_s) for one in metrics.populations if one.interruption_s is not None]
-    for number, (population, spread) in enumerate(drawn):
-        colour = style.PATHS[number % len(style.PATHS)]
-        dashes = LINE_STYLES[number // len(style.PATHS) % len(LINE_STYLES)]
-        label = f"{population.name}, {population.hosts} hosts: {spread.count} interruptions"
-        if spread.censored:
-            label += f", {spread.censored} without data ever after"
-        values = [spread.min, *(value for value, _ in spread.cdf)]
-        shares = [0.0, *(share for _, share in spread.cdf)]
-        axes.step(values, shares, where="post", color=colour, linestyle=dashes, label=label)
-        if spread.bound_from is not None:
-            bounds = [step for step in spread.cdf if spread.is_bound(step[0])]
-            axes.plot(*zip(*bounds, strict=True), ">", color=style.LOST, markersize=5, zorder=4, clip_on=False,
-                      label="lower bound: no data came back" if number == _first_censored(drawn) else None)  # fmt: skip
-    least = min((spread.min for _, spread in drawn), default=0.0)
-    most = max((spread.max for _, spread in drawn), default=1.0)
-    if least > 0 and most > LOG_FROM * least:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-    elif most > 0 and most - least < LEAST_SPAN * most:
-        axes.set_xlim(0, most * 1.1)
-    axes.set(xlabel="interruption (s)", ylabel="share of interruptions")
-    axes.set_ylim(0, 1.03)
-    style.legend_below(figure, axes)
+def by_population(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
+    """Of each population, the share of interruptions up to each value, and that of hosts by goodput.
+
+    A curve for each; lower bounds are marked. What no population has is left out.
+    """
+    populations = metrics.populations
+    quantities: list[tuple[list[Distribution | None], float, str, str]] = [
+        ([one.interruption_s for one in populations], 1.0, "interruption (s)", "share of interruptions"),
+        ([one.goodput_bps for one in populations], 1e6, "goodput of a host (Mbit/s)", "share of hosts"),
+    ]
+    quantities = [one for one in quantities if any(spread is not None for spread in one[0])]
+    figure, every = style.new_figure(title, subtitle, width=9.6, height=4.4, columns=max(len(quantities), 1))
+    for axes, (spreads, unit, what, share) in zip(every, quantities, strict=False):
+        for number, spread in enumerate(spreads):
+            if spread is not None:
+                _curve(axes, spread, unit, number)
+        known = [spread for spread in spreads if spread is not None]
+        least, most = min(spread.min for spread in known) / unit, max(spread.max for spread in known) / unit
+        if least > 0 and most > LOG_FROM * least:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
+        else:
+            axes.set_xlim(0, most * 1.1 or 1)
+        axes.set(xlabel=what, ylabel=share)
+        axes.set_ylim(0, 1.03)
+    for number, population in enumerate(populations):
+        every[0].plot([], [], color=_colour(number), linestyle=_dashes(number), label=_name(population))
+    if any(one.interruption_s is not None and one.interruption_s.censored for one in populations):
+        every[0].plot([], [], ">", color=style.LOST, markersize=5, label="lower bound: no data came back")
+    style.legend_below(figure, every[0])
     return figure
 
 
@@ -149,8 +152,30 @@ def darkest(rates: np.ndarray) -> float:
     return float(min(np.percentile(some, USUAL_SHARE), MOST_MEDIANS * np.median(some)))
 
 
-def _first_censored(drawn: Sequence[tuple[Population, Distribution]]) -> int:
-    return next(number for number, (_, spread) in enumerate(drawn) if spread.bound_from is not None)
+def _curve(axes: Axes, spread: Distribution, unit: float, number: int) -> None:
+    """The distribution function of one population, with a mark at each step that is a lower bound."""
+    values = [spread.min, *(value for value, _ in spread.cdf)]
+    shares = [0.0, *(share for _, share in spread.cdf)]
+    axes.step([value / unit for value in values], shares, where="post", color=_colour(number),
+              linestyle=_dashes(number), label="_")  # fmt: skip
+    bounds = [(value / unit, share) for value, share in spread.cdf if spread.is_bound(value)]
+    if bounds:
+        axes.plot(*zip(*bounds, strict=True), ">", color=style.LOST, markersize=5, zorder=4, clip_on=False, label="_")
+
+
+def _name(population: Population) -> str:
+    """A population with its size, and how many interruptions there were."""
+    gaps = population.interruption_s
+    text = f"{population.name}: {population.hosts} hosts"
+    return text if gaps is None else f"{text}, {gaps.count} interruptions"
+
+
+def _colour(number: int) -> str:
+    return style.PATHS[number % len(style.PATHS)]
+
+
+def _dashes(number: int) -> str:
+    return LINE_STYLES[number // len(style.PATHS) % len(LINE_STYLES)]
 
 
 def _shares(axes: Axes, values: Sequence[float]) -> None:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from segue.figures import style
 from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace
 from segue.figures.ladder import signalling_ladder
-from segue.figures.population import distributions, flows_over_time, interruptions_by_population
+from segue.figures.population import by_population, distributions, flows_over_time
 from segue.figures.position import position_against_cells, presence_of_cells
 from segue.figures.sequence import segment_sequence, span_around
 from segue.figures.tsn import tsn_against_time
@@ -80,12 +80,12 @@ def populations_of(metrics: Metrics) -> list[Section]:
         return []
     rows = population_table(metrics.populations)
     body = table(rows.columns, rows.rows)
-    if any(one.interruption_s is not None for one in metrics.populations):
-        figure = interruptions_by_population(
-            metrics, title="Interruptions by population",
+    if any(one.interruption_s is not None or one.goodput_bps is not None for one in metrics.populations):
+        figure = by_population(
+            metrics, title="What hosts of each population had",
             subtitle="A curve shows how many of all lie at or below a value: short interruptions are good.",
         )  # fmt: skip
-        body += drawing(figure, "Interruptions by population")
+        body += drawing(figure, "Interruptions and goodput by population")
     return [Section("Populations", body)]
 
 
