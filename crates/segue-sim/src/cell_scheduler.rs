@@ -8,11 +8,13 @@
 //!
 //! - *Round robin*: whoever has waited longest since its last turn. All who have more to send than they get have the same
 //!   share of the time.
-//! - *Proportional fair* (Jalali, Padovani and Pankaj 2000, section III; Viswanath, Tse and Laroia 2002, section II-B): whose
-//!   rate is greatest by what it got on average. With each slot the average goes to `(1 - 1/t_c) R + r/t_c`, where `r` is what
-//!   it was given in the slot, and nothing if it was another's. A turn that is shorter counts as the part of a slot that it
-//!   was. All averages shrink alike while another is served, so that the order of those who wait stays: a turn costs the
-//!   logarithm of their number.
+//! - *Proportional fair* (Jalali, Padovani and Pankaj, "Data throughput of CDMA-HDR a high efficiency-high data rate personal
+//!   communication wireless system", VTC 2000; Viswanath, Tse and Laroia, "Opportunistic beamforming using dumb antennas", IEEE
+//!   Transactions on Information Theory 48(6), 2002): whose rate is greatest by what it got on average. With each slot the
+//!   average goes to `(1 - 1/t_c) R + r/t_c`, where `r` is what it was given in the slot, and nothing if it was another's, or
+//!   nobody's. A turn that is shorter counts as the part of a slot that it was. All averages shrink alike while another is
+//!   served, so that the order of those who wait stays: a turn costs the logarithm of their number. Who comes back after a
+//!   pause goes before those who were served meanwhile.
 
 use schemars::JsonSchema;
 use segue_proto::units::BitRate;
@@ -467,7 +469,7 @@ mod tests {
 
     #[test]
     fn proportional_fair_serves_each_while_its_rate_is_high_and_round_robin_does_not_look() {
-        // half of the time each, at whatever rate; or at its higher one alone (Viswanath et al., section II-C)
+        // half of the time each, at whatever rate; or at its higher one alone: multiuser diversity
         let round_robin = in_opposite_phases(Discipline::RoundRobin);
         assert!((round_robin - 60.0).abs() < 1.0, "{round_robin}");
         let proportional = in_opposite_phases(Discipline::ProportionalFair);
