@@ -121,8 +121,9 @@ def analyze(
     series: bool = False,
     max_flows: int | None = None,
     progress: Callable[[int], object] | None = None,
+    live: Callable[[str], object] | None = None,
 ) -> str:
-    """Analyse one capture or two, files or bytes under a name; one JSON document."""
+    """Analyse one capture or two, files, "-" or bytes under a name; one JSON document, and of what goes on many."""
 
 def run(job: Job) -> Run:
     """Run one scenario."""

@@ -15,13 +15,18 @@ from segue import _native
 if TYPE_CHECKING:
     import polars as pl
 
-    from segue.findings import Findings, Series
+    from segue.findings import Findings, Glance, Series
 
 CaptureSource = str | Path | tuple[str, bytes]
-"""A file, or bytes under a name, as `Run.captures` gives them."""
+"""A file, "-" for standard input, or bytes under a name, as `Run.captures` gives them."""
+
+STANDARD_INPUT = "-"
 
 Progress = Callable[[int, int], object]
 """Called with (bytes read, bytes in all), from the calling thread."""
+
+Live = Callable[["Glance"], object]
+"""Called with what was found so far, from the calling thread."""
 
 
 class Analysis:
@@ -233,17 +238,22 @@ def analyze(
     series: bool = False,
     max_flows: int | None = None,
     progress: Progress | None = None,
+    live: Live | None = None,
 ) -> Analysis:
     """Find flows and handovers in one capture, or in two of the same traffic taken at both ends.
 
     Whatever was captured: TCP, MPTCP, SCTP, QUIC, WireGuard, any UDP, over IPv4 or IPv6, Mobile IPv6 or ILNPv6; pcap or
-    pcapng; Ethernet, Linux cooked, raw IP or loopback. Files are read as a stream: their size does not matter.
+    pcapng, compressed by gzip or zstd or not; Ethernet, Linux cooked, raw IP or loopback. Files are read as a stream:
+    their size does not matter.
 
     Args:
-        captures: One, or two: the mobile host's and its correspondent's. Files, or (name, bytes).
+        captures: One, or two: the mobile host's and its correspondent's. Files, "-" for standard input, which has to be
+            the only one, or (name, bytes).
         series: Keep points for figures: `Analysis.throughput`, `Analysis.segments`.
         max_flows: Report at most so many flows, those with handovers first, then the largest; the engine's if left out.
-        progress: Told how far it has come.
+        progress: Told how far it has come, in bytes of the files.
+        live: Told what was found so far, four times a second at most, while the only capture is still being made. Then
+            Ctrl-C ends the capture, and the result is of what came by then; a second one ends the analysis.
 
     Raises:
         CaptureError: A file is no capture, or cannot be read; one line. What breaks off in the middle is analysed as
@@ -257,8 +267,16 @@ def analyze(
     """
     sources = [_source(capture) for capture in captures]
     _check_two(sources)
+    if live is not None and len(sources) != 1:
+        raise _native.CaptureError(f"{len(sources)} captures given, expected one to watch")
     told = None if progress is None else _progress_of(progress, sources)
-    return Analysis(_native.analyze(sources, series, max_flows, told))
+    return Analysis(_native.analyze(sources, series, max_flows, told, None if live is None else _glances(live)))
+
+
+def _glances(live: Live) -> Callable[[str], object]:
+    from segue.findings import Glance
+
+    return lambda document: live(Glance.from_json(document))
 
 
 def _source(capture: CaptureSource) -> tuple[str, bytes | None]:
@@ -269,7 +287,7 @@ def _source(capture: CaptureSource) -> tuple[str, bytes | None]:
 
 def _check_two(sources: Sequence[tuple[str, bytes | None]]) -> None:
     """One file under two names would make every packet its own copy."""
-    files = [Path(name) for name, content in sources if content is None]
+    files = [Path(name) for name, content in sources if content is None and name != STANDARD_INPUT]
     # What cannot be read is for the engine to say.
     with contextlib.suppress(OSError):
         if len(files) == 2 and files[0].samefile(files[1]):

@@ -591,6 +591,57 @@ class Findings:
         return bool(self.limits) or any(capture.partial is not None for capture in self.captures)
 
 
+@dataclass(frozen=True, slots=True)
+class GlancedFlow:
+    """A flow that goes on.
+
+    Attributes:
+        flow: As it would be reported if the capture ended here.
+        silent_s: For how long none of its directions has had new data, seconds to `Glance.time_s`.
+        handovers: Handovers of both directions.
+        last_handover: The last of them.
+    """
+
+    flow: TrafficFlow
+    silent_s: float
+    handovers: int
+    last_handover: TrafficHandover | None
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a live analysis has found so far: what its result would say if the capture ended here.
+
+    Attributes:
+        start_time_ns: First packet, ns since 1970.
+        time_s: Newest packet, seconds.
+        quiet_s: For how long none has come, by the clock of this machine, seconds.
+        packets: Packets read.
+        flows_total: Flows that were seen.
+        handovers: Handovers of all flows.
+        last_handover: The last of them.
+        flows: Flows that died, that handed over, that carried most, at most 16; in the order of their first packet.
+    """
+
+    start_time_ns: int
+    time_s: float
+    quiet_s: float
+    packets: int
+    flows_total: int
+    handovers: int
+    last_handover: TrafficHandover | None
+    flows: tuple[GlancedFlow, ...]
+
+    @classmethod
+    def from_json(cls, document: str) -> Glance:
+        """From the document that the native module writes.
+
+        Raises:
+            KeyError: If something is missing.
+        """
+        return _build(cls, json.loads(document))
+
+
 # What Python has a word of its own for.
 _JSON_NAMES = {"from_": "from"}
 

@@ -210,7 +210,8 @@ def test_frames_of_points(moving: bytes) -> None:
         ("header.pcap", b"\xd4\xc3\xb2\xa1\x02\x00", "header"),
         ("byte.pcap", b"\x0a", "expected a pcap or pcapng capture"),
         ("section.pcapng", b"\x0a\x0d\x0d\x0a\x1c\x00", "section header"),
-        ("packed.pcap.gz", gzip.compress(b"x" * 100, mtime=0), "gzip"),
+        ("packed.pcap.gz", gzip.compress(b"x" * 100, mtime=0), "expected a pcap or pcapng capture"),
+        ("twice.gz.gz", gzip.compress(gzip.compress(b"x", mtime=0), mtime=0), "compressed twice (gzip)"),
     ],
 )
 def test_what_is_no_capture_is_refused_in_one_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,25 @@ PARQUET, CSV = ".parquet", ".csv"
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,6}")
 
 
-def analyze_captures(
-    captures: tuple[Path, ...], *, as_json: bool, out: Path | None, report: Path | None, max_flows: int | None
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to show, and what to write besides."""
+
+    live: bool
+    as_json: bool
+    out: Path | None
+    report: Path | None
+    max_flows: int | None
+
+
+def analyze_captures(captures: tuple[Path, ...], asked: Asked) -> None:
     """`segue analyze`."""
+    out, report = asked.out, asked.report
+    if asked.live and len(captures) != 1:
+        raise click.UsageError("--live watches one capture, and two are given")
     _check_outputs(captures, out, report)
+    analysis = _watched(captures[0], asked) if asked.live else _read(captures, asked)
     with Bars() as bars:
-        analysis = analyze(*captures, series=report is not None, max_flows=max_flows, progress=bars.reading)
         if out is not None:
             bars.spin("writing")
             _write_frames(analysis, out)
@@ -38,7 +51,7 @@ def analyze_captures(
             from segue.report.analysis import write_analysis_report
 
             write_analysis_report(analysis, report)
-    if as_json:
+    if asked.as_json:
         # In words they stand among the notes.
         for warning in analysis.findings.warnings:
             click.echo(f"segue: warning: {warning.text}", err=True)
@@ -47,6 +60,19 @@ def analyze_captures(
         from segue.cli.findings import print_findings
 
         print_findings(analysis.findings)
+
+
+def _read(captures: tuple[Path, ...], asked: Asked) -> Analysis:
+    with Bars() as bars:
+        return analyze(*captures, series=asked.report is not None, max_flows=asked.max_flows, progress=bars.reading)
+
+
+def _watched(capture: Path, asked: Asked) -> Analysis:
+    """The capture's result, after it was shown while it came. Documents stay alone on standard output."""
+    from segue.cli.live import live_view
+
+    with live_view(beside_document=asked.as_json) as show:
+        return analyze(capture, series=asked.report is not None, max_flows=asked.max_flows, live=show)
 
 
 def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | None) -> None:

@@ -109,6 +109,8 @@ def run_one(
 
 @app.command(name="analyze")
 @click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--live", is_flag=True,
+              help="Show what was found so far while packets come; Ctrl-C ends the capture.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("--out", metavar="FILE.parquet|FILE.csv|DIR", type=click.Path(path_type=Path),
               help="Write the handovers as one Parquet or CSV file, or all tables into a directory.")  # fmt: skip
@@ -116,16 +118,22 @@ def run_one(
 @click.option("--max-flows", type=click.IntRange(1, 10_000_000), metavar="N",
               help="Report so many flows: those with handovers, then the largest.  [default: 10000]")  # fmt: skip
 def analyze(
-    captures: tuple[Path, ...], as_json: bool, out: Path | None, report: Path | None, max_flows: int | None
+    captures: tuple[Path, ...],
+    live: bool,
+    as_json: bool,
+    out: Path | None,
+    report: Path | None,
+    max_flows: int | None,
 ) -> None:
     """Find handovers in a capture: what moved, how long was silence, how long until full speed, and why.
 
     MN is a pcap or pcapng file of any traffic: TCP, MPTCP, SCTP, QUIC, WireGuard, UDP, Mobile IPv6, ILNPv6. With CN, a
-    capture of the same traffic at the other end, losses are counted too; the two clocks need not agree.
+    capture of the same traffic at the other end, losses are counted too; the two clocks need not agree. Both may be
+    compressed by gzip or zstd; a single one may be -, standard input.
     """
-    from segue.cli.analysis import analyze_captures
+    from segue.cli.analysis import Asked, analyze_captures
 
-    analyze_captures(captures, as_json=as_json, out=out, report=report, max_flows=max_flows)
+    analyze_captures(captures, Asked(live=live, as_json=as_json, out=out, report=report, max_flows=max_flows))
 
 
 @app.command()

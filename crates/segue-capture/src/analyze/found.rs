@@ -14,6 +14,7 @@ const SIGNALS_BEFORE_NS: u64 = 5_000_000_000;
 const MAX_LISTED: usize = 64;
 
 /// A handover with what is needed to find its signalling.
+#[derive(Clone)]
 pub(super) struct Found {
     /// As far as it is known without that.
     handover: Handover,

@@ -1,15 +1,18 @@
 //! Where captures come from, and why one cannot be analysed.
 
+use super::source::{Source, words};
 use super::watch::{Watch, Watched};
-use std::io::{Cursor, Read};
+use std::io::{Cursor, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A capture: a file, or bytes in memory.
+/// A capture: a file, standard input, or bytes in memory; compressed by gzip or Zstandard, or as it is.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A file, read as a stream; twice if two captures are compared.
     File(PathBuf),
+    /// Standard input, which can be read only once.
+    StandardInput,
     /// Bytes under a name.
     Bytes(String, Arc<[u8]>),
     /// One of these, whose reading is watched.
@@ -22,6 +25,7 @@ impl Input {
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
+            Self::StandardInput => STANDARD_INPUT.to_owned(),
             Self::Bytes(name, _) => name.clone(),
             Self::Watched(input, _) => input.name(),
         }
@@ -33,10 +37,20 @@ impl Input {
         Self::Watched(Box::new(self), Arc::clone(watch))
     }
 
+    /// Whether it can be read more than once.
+    pub(super) fn can_be_read_again(&self) -> bool {
+        match self {
+            Self::File(_) | Self::Bytes(..) => true,
+            Self::StandardInput => false,
+            Self::Watched(input, _) => input.can_be_read_again(),
+        }
+    }
+
     /// Opens it at its beginning.
-    pub(super) fn open(&self) -> Result<Box<dyn Read + Send>, Error> {
+    pub(super) fn open(&self) -> Result<Source, Error> {
         match self {
             Self::File(path) => open_file(path),
+            Self::StandardInput => standard_input(),
             Self::Bytes(_, bytes) => Ok(Box::new(Cursor::new(Arc::clone(bytes)))),
             Self::Watched(input, watch) => Ok(Box::new(Watched::new(input.open()?, Arc::clone(watch)))),
         }
@@ -50,7 +64,7 @@ impl From<&Path> for Input {
 }
 
 #[expect(clippy::disallowed_methods, reason = "reading captures is what this is for")]
-fn open_file(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
+fn open_file(path: &Path) -> Result<Source, Error> {
     match std::fs::File::open(path) {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(Error::Io {
@@ -60,10 +74,18 @@ fn open_file(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
     }
 }
 
-/// What the operating system says, without its number for it.
-pub(super) fn words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+/// As errors and reports name it.
+const STANDARD_INPUT: &str = "standard input";
+
+fn standard_input() -> Result<Source, Error> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Err(Error::NotACapture {
+            file: STANDARD_INPUT.to_owned(),
+            what: "it is a terminal".to_owned(),
+        });
+    }
+    Ok(Box::new(input))
 }
 
 /// Why a capture cannot be analysed at all. What breaks off in the middle is analysed as far as it goes instead, and
@@ -91,6 +113,12 @@ pub enum Error {
         file: String,
         /// What it is, or how it begins.
         what: String,
+    },
+    /// Two captures are read twice, and this one cannot be.
+    #[error("{file}: can be read only once: expected a file beside another capture")]
+    Once {
+        /// The file.
+        file: String,
     },
     /// No captures, or too many.
     #[error("expected one capture, or two of the same traffic, and got {0}")]

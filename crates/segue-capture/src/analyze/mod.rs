@@ -13,6 +13,8 @@
 //! ```
 
 mod adaptation;
+mod ahead;
+mod assembly;
 mod counts;
 mod decode;
 mod endings;
@@ -20,9 +22,12 @@ mod engine;
 mod fates;
 mod flows;
 mod found;
+mod glance;
 mod heard;
 mod input;
 mod kinds;
+mod lane;
+mod live;
 mod model;
 mod offset;
 mod places;
@@ -30,11 +35,16 @@ mod protocol;
 mod reader;
 mod report;
 mod signal;
+mod source;
+mod stream;
+mod unpack;
 mod watch;
 
 pub use adaptation::{AdaptationTime, BIN_NS, Bin, MAX_BINS, ThroughputBins, adaptation_time};
 pub use flows::rates::RTT_KEPT;
+pub use glance::{Glance, GlancedFlow};
 pub use input::{Error, Input};
+pub use live::analyze_live;
 pub use model::{
     Analysis, Around, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts,
     Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path, PathShare,
@@ -42,16 +52,11 @@ pub use model::{
 };
 pub use watch::Watch;
 
-use engine::{Engine, Outcome};
+use lane::Run;
 use offset::{Common, Samples};
 use reader::Reader;
 use std::path::PathBuf;
-
-/// Version of [`Analysis`].
-const FORMAT: u32 = 2;
-
-/// Captures of several interfaces are out of order by less than this.
-const WENT_BACK_NS: u64 = 1_000_000_000;
+use stream::Stream;
 
 /// Analyses one capture, or two of the same traffic: the mobile node's and its correspondent's, in any order. Times are
 /// those of the first.
@@ -72,218 +77,35 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
     if inputs.is_empty() || inputs.len() > 2 {
         return Err(Error::Count(inputs.len()));
     }
-    let open = |input: &Input| Reader::open(input.open()?, &input.name());
-    let mut common = Common::default();
-    if let [first, second] = inputs {
-        let first = Samples::of(&mut open(first)?);
-        let second = Samples::of(&mut open(second)?);
-        common = Common::of(&first, &second);
+    let two = inputs.len() == 2;
+    if let Some(once) = inputs.iter().find(|i| two && !i.can_be_read_again()) {
+        return Err(Error::Once { file: once.name() });
     }
+    let common = match inputs {
+        [first, second] => common(first, second)?,
+        _ => Common::default(),
+    };
     let mut streams = Vec::with_capacity(2);
     for input in inputs {
-        streams.push(Stream::new(open(input)?, input.name(), streams.len(), &common));
+        let reader = Reader::open(input)?;
+        streams.push(Stream::new(reader, input.name(), streams.len(), common.clocks));
     }
-    let start_ns = streams.iter().filter_map(|s| s.time_ns).min().unwrap_or_default();
-    // what has nothing in common is no two ends of anything
-    let two = inputs.len() == 2;
-    let apart = two && common.clocks.offset.is_none() && common.left_out.is_none();
-    let new = |_| Engine::new(options, two, common.places.clone(), start_ns);
-    let mut engines: Vec<Engine> = (0..1 + usize::from(apart)).map(new).collect();
-    let mut end_ns = start_ns;
-    while let Some(number) = next(&streams) {
-        let stream = &mut streams[number];
-        if let Some(time_ns) = stream.time_ns {
-            end_ns = end_ns.max(time_ns);
-            if common.left_out != Some(number) {
-                let engine = &mut engines[if apart { number } else { 0 }];
-                engine.packet(number as u8, time_ns, &stream.reader.record());
-            }
-        }
-        stream.advance(&common);
-    }
-    let outcomes = engines.into_iter().map(Engine::finish);
-    let whole = outcomes.reduce(Outcome::and);
-    let whole = whole.unwrap_or_else(|| new(0).finish());
-    Ok(assemble(whole, streams, &common, start_ns, end_ns))
+    Run::new(streams, common, options).whole()
 }
 
-/// A capture being read.
-struct Stream {
-    name: String,
-    number: usize,
-    reader: Reader,
-    /// Of the packet that is next, on the common clock.
-    time_ns: Option<u64>,
-    packets: u64,
-    wire_bytes: u64,
-    truncated: u64,
-    /// Earliest and latest packet, and the one before.
-    first_ns: Option<u64>,
-    last_ns: Option<u64>,
-    before_ns: u64,
-    went_back: u64,
-    /// By how much, at most.
-    back_ns: u64,
-}
-
-impl Stream {
-    fn new(reader: Reader, name: String, number: usize, common: &Common) -> Self {
-        let mut stream = Self {
-            name,
-            number,
-            reader,
-            time_ns: None,
-            packets: 0,
-            wire_bytes: 0,
-            truncated: 0,
-            first_ns: None,
-            last_ns: None,
-            before_ns: 0,
-            went_back: 0,
-            back_ns: 0,
-        };
-        stream.advance(common);
-        stream
-    }
-
-    fn advance(&mut self, common: &Common) {
-        let own_ns = self.reader.advance();
-        if let Some(time_ns) = own_ns {
-            let record = self.reader.record();
-            self.packets += 1;
-            self.wire_bytes += u64::from(record.wire_len);
-            self.truncated += u64::from((record.bytes.len() as u64) < u64::from(record.wire_len));
-            self.went_back += u64::from(self.before_ns > time_ns);
-            self.before_ns = time_ns;
-            self.first_ns = Some(self.first_ns.map_or(time_ns, |first| first.min(time_ns)));
-            let last_ns = self.last_ns.map_or(time_ns, |last| last.max(time_ns));
-            self.back_ns = self.back_ns.max(last_ns - time_ns);
-            self.last_ns = Some(last_ns);
-        }
-        self.time_ns = match self.number {
-            0 => own_ns,
-            _ => own_ns.map(|ns| common.clocks.to_first(ns)),
-        };
-    }
-}
-
-/// The stream with the earliest packet.
-fn next(streams: &[Stream]) -> Option<usize> {
-    let times = streams
-        .iter()
-        .enumerate()
-        .filter_map(|(n, s)| Some((s.time_ns?, n)));
-    times.min().map(|(_, n)| n)
-}
-
-fn assemble(
-    mut whole: Outcome,
-    streams: Vec<Stream>,
-    common: &Common,
-    start_ns: u64,
-    end_ns: u64,
-) -> Analysis {
-    whole.signals.sort_by_key(|s| s.time_ns);
-    let mut results = whole.results.finish(&whole.signals, start_ns);
-    let mut limits = whole.limits;
-    if results.handovers_dropped > 0 {
-        *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
-    }
-    let interface_name = |(capture, interface): (u8, u32)| {
-        let stream = streams.get(usize::from(capture))?;
-        stream.reader.interface_name(interface)
-    };
-    for path in results.flows.iter_mut().flat_map(|f| &mut f.paths) {
-        path.interface = interface_name(path.seen_at);
-    }
-    Analysis {
-        format: FORMAT,
-        start_time_ns: start_ns,
-        duration_s: end_ns.saturating_sub(start_ns) as f64 / 1e9,
-        clock_offset: common.clocks.offset,
-        flows_total: whole.flows_total,
-        flows_evicted: whole.evicted,
-        flows: results.flows,
-        handovers: results.handovers,
-        interruptions: results.interruptions,
-        shares: results.shares,
-        signals: whole.signals.iter().map(|s| s.report(start_ns)).collect(),
-        limits,
-        warnings: warnings(&streams, common),
-        captures: streams
-            .iter()
-            .zip(&whole.counts)
-            .map(|(stream, counts)| CaptureReport {
-                file: stream.name.clone(),
-                format: stream.reader.format(),
-                interfaces: stream.reader.interfaces(),
-                packets: stream.packets,
-                wire_bytes: stream.wire_bytes,
-                truncated_packets: stream.truncated,
-                first_time_ns: stream.first_ns,
-                last_time_ns: stream.last_ns,
-                time_went_back: stream.went_back,
-                counts: counts.by_name(),
-                partial: stream.reader.partial().cloned(),
-            })
-            .collect(),
-    }
-}
-
-/// What a reader has to know first.
-fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
-    let mut found = Vec::new();
-    let mut warn = |kind, text| {
-        found.push(Warning {
-            kind,
-            host: None,
-            flow: None,
-            text,
-        });
-    };
-    if let ([first, second], Some(left_out)) = (streams, common.left_out) {
-        let (used, other) = if left_out == 1 {
-            (first, second)
-        } else {
-            (second, first)
-        };
-        warn(
-            WarningKind::SameEnd,
-            format!(
-                "{} and {} were captured at the same host: what was lost between the ends cannot be told, and {} is left out",
-                first.name,
-                second.name,
-                if used.name == other.name {
-                    "the smaller"
-                } else {
-                    &other.name
-                },
-            ),
-        );
-    } else if let [first, second] = streams
-        && first.packets > 0
-        && second.packets > 0
-        && common.clocks.offset.is_none()
-    {
-        warn(
-            WarningKind::NothingInCommon,
-            format!(
-                "{} and {} have no packets in common: each is analysed by itself, and their clocks are taken to agree",
-                first.name, second.name
-            ),
-        );
-    }
-    for stream in streams.iter().filter(|s| s.back_ns > WENT_BACK_NS) {
-        warn(
-            WarningKind::TimeWentBack,
-            format!(
-                "{}: times go back by up to {:.3} s: no length of time in it can be trusted",
-                stream.name,
-                stream.back_ns as f64 / 1e9
-            ),
-        );
-    }
-    found
+/// What two captures have in common. Each is read on a core of its own.
+fn common(first: &Input, second: &Input) -> Result<Common, Error> {
+    let of = |input: &Input| Samples::of(Reader::open(input)?, &input.name());
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| of(second));
+        let first = of(first);
+        let second = second.join();
+        (
+            first,
+            second.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        )
+    });
+    Ok(Common::of(&first?, &second?))
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@
 
 use super::decode::{self, Address, Decoded};
 use super::flows::ends::Listens;
+use super::input::Error;
 use super::model::ClockOffset;
 use super::places::Places;
-use super::reader::{LATEST_NS, Reader, Record};
+use super::reader::{LATEST_NS, Next, Reader, Record};
 use crate::pcapng::Direction;
 use hashbrown::HashTable;
 use std::collections::BTreeMap;
@@ -57,8 +58,8 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Of all packets of a capture.
-    pub(super) fn of(reader: &mut Reader) -> Self {
+    /// Of all packets of a capture of this name.
+    pub(super) fn of(mut reader: Reader, name: &str) -> Result<Self, Error> {
         let mut samples = Self {
             table: HashTable::new(),
             mask: 0,
@@ -66,7 +67,7 @@ impl Samples {
             packets: 0,
             range_ns: None,
         };
-        while let Some(time_ns) = reader.advance() {
+        while let Next::Packet(time_ns) = reader.advance() {
             samples.first_ns.get_or_insert(time_ns);
             samples.packets += 1;
             let range = samples.range_ns.get_or_insert((time_ns, time_ns));
@@ -76,7 +77,13 @@ impl Samples {
                 samples.add(&record, &packet);
             }
         }
-        samples
+        match reader.refused() {
+            None => Ok(samples),
+            Some(reason) => Err(Error::Io {
+                file: name.to_owned(),
+                reason: reason.clone(),
+            }),
+        }
     }
 
     fn add(&mut self, record: &Record<'_>, packet: &Decoded<'_>) {

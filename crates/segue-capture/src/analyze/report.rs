@@ -1,5 +1,7 @@
 //! From flows that have ended to what is reported of them.
 
+mod glance;
+
 use super::endings::{self, Ending};
 use super::flows::conn::Conn;
 use super::flows::finished::{Finished, Observed};

@@ -1,5 +1,6 @@
 //! How far an analysis has come, seen from another thread, and its end before its end.
 
+use super::source::Source;
 use std::io::{Error, Read, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Watch {
     bytes: AtomicU64,
     cancelled: AtomicBool,
+    ended: AtomicBool,
 }
 
 impl Watch {
@@ -22,17 +24,28 @@ impl Watch {
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
+
+    /// Ends a capture that is analysed live: what was read until then is all of it.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was said.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
 }
 
 /// A source that is watched.
 pub(super) struct Watched {
-    source: Box<dyn Read + Send>,
+    source: Source,
     watch: Arc<Watch>,
 }
 
 impl Watched {
     /// Reads from this source as long as the watch allows it.
-    pub(super) const fn new(source: Box<dyn Read + Send>, watch: Arc<Watch>) -> Self {
+    pub(super) const fn new(source: Source, watch: Arc<Watch>) -> Self {
         Self { source, watch }
     }
 }
@@ -41,6 +54,9 @@ impl Read for Watched {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         if self.watch.cancelled.load(Ordering::Relaxed) {
             return Err(Error::other("cancelled"));
+        }
+        if self.watch.is_ended() {
+            return Ok(0);
         }
         let count = self.source.read(buffer)?;
         self.watch.bytes.fetch_add(count as u64, Ordering::Relaxed);

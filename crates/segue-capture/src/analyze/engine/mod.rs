@@ -18,6 +18,7 @@ use super::flows::key::{Key, Slot};
 use super::flows::parties::Parties;
 use super::flows::paths::{Role, Sight};
 use super::flows::table::Table;
+use super::glance::Glance;
 use super::heard::Heard;
 use super::model::{Options, Protocol, SignalKind};
 use super::places::Places;
@@ -290,6 +291,18 @@ impl Engine {
             if number > 0 {
                 *self.limits.entry(name).or_default() += number;
             }
+        }
+    }
+
+    /// What was found so far.
+    pub(super) fn glance(&self) -> Glance {
+        let signals = &self.signals;
+        let flows = self.table.flows();
+        Glance {
+            flows_total: self.table.total(),
+            ..self
+                .results
+                .glance(flows, signals, &self.settings, self.read_to_ns)
         }
     }
 

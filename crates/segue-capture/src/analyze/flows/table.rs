@@ -71,6 +71,12 @@ impl Table {
         entry.conn.as_deref_mut().filter(|_| entry.id == slot.id)
     }
 
+    /// All live flows with their numbers.
+    pub(in super::super) fn flows(&self) -> impl Iterator<Item = (u64, &Conn)> {
+        let live = self.entries.iter();
+        live.filter_map(|entry| Some((entry.id, entry.conn.as_deref()?)))
+    }
+
     /// The flow was heard of just now.
     pub(in super::super) fn touch(&mut self, slot: Slot) {
         if self.newest != slot.index {

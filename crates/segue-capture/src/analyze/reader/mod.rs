@@ -9,12 +9,16 @@ mod window;
 
 pub(super) use window::LATEST_NS;
 
+use super::ahead::Ahead;
 use super::decode::LinkType;
-use super::input::Error;
+use super::input::{Error, Input};
 use super::model::{CaptureInterface, Partial};
+use super::source::{Source, words};
+use super::unpack::Unpacked;
+use super::watch::Watch;
 use crate::pcapng::Direction;
-use std::io::Read;
-use window::{Located, Step, Window};
+use std::sync::Arc;
+use window::{Located, Step, Stop, Window};
 
 /// A packet, borrowed from the reader's buffer.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,16 @@ enum Format {
     Pcapng(pcapng::Pcapng),
 }
 
+/// What comes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// A packet of this time.
+    Packet(u64),
+    /// Nothing for now, where the capture is read while it is made.
+    Pending,
+    End,
+}
+
 /// Reads one capture.
 pub(super) struct Reader {
     window: Window,
@@ -46,17 +60,41 @@ pub(super) struct Reader {
     links: Vec<(LinkType, u64)>,
     found: Located,
     partial: Option<Partial>,
+    /// Why it is not to be read at all.
+    refused: Option<String>,
 }
 
 impl Reader {
-    /// Begins to read: `name` is for errors.
-    pub(super) fn open(source: Box<dyn Read + Send>, name: &str) -> Result<Self, Error> {
+    /// Begins to read a capture, compressed or not.
+    pub(super) fn open(input: &Input) -> Result<Self, Error> {
+        let name = input.name();
+        let mut source = Unpacked::new(input.open()?);
+        let is_packed = source.is_packed().map_err(|error| Error::Io {
+            file: name.clone(),
+            reason: words(&error),
+        })?;
+        if is_packed {
+            Self::begin(Box::new(Ahead::new(Box::new(source))), &name)
+        } else {
+            Self::begin(Box::new(source), &name)
+        }
+    }
+
+    /// The same of a capture that is still being made, as long as the watch does not end it: waits for its header.
+    pub(super) fn open_live(input: &Input, watch: &Arc<Watch>) -> Result<Self, Error> {
+        let source = Unpacked::new(input.open()?);
+        let ahead = Ahead::live(Box::new(source), Arc::clone(watch));
+        Self::begin(Box::new(ahead), &input.name())
+    }
+
+    /// Reads the beginning: `name` is for errors.
+    pub(super) fn begin(source: Source, name: &str) -> Result<Self, Error> {
         let mut window = Window::new(source);
         let io = |reason: String| Error::Io {
             file: name.to_owned(),
             reason,
         };
-        window.want(4).map_err(io)?;
+        patiently(|| window.want(4)).map_err(io)?;
         if window.available() == 0 {
             return Err(Error::Empty {
                 file: name.to_owned(),
@@ -74,7 +112,7 @@ impl Reader {
         let format = if magic == pcapng::SECTION_HEADER {
             Format::Pcapng(pcapng::Pcapng::default())
         } else if let Some(variant) = pcap::Variant::of(magic) {
-            window.want(pcap::FILE_HEADER).map_err(io)?;
+            patiently(|| window.want(pcap::FILE_HEADER)).map_err(io)?;
             let header = window.peek(0, pcap::FILE_HEADER);
             let header = header.ok_or_else(|| not("the file ends within its header".to_owned()))?;
             let (pcap, interface) = pcap::Pcap::new(variant, header);
@@ -95,6 +133,7 @@ impl Reader {
             links,
             found: Located::default(),
             partial: None,
+            refused: None,
         };
         reader.check_first_block(name)?;
         Ok(reader)
@@ -103,7 +142,7 @@ impl Reader {
     /// A pcapng file whose section header cannot be read is none.
     fn check_first_block(&mut self, name: &str) -> Result<(), Error> {
         if let Format::Pcapng(pcapng) = &mut self.format
-            && let Err(reason) = pcapng.step(&mut self.window, &mut self.interfaces)
+            && let Err(reason) = patiently(|| pcapng.step(&mut self.window, &mut self.interfaces))
         {
             return Err(Error::NotACapture {
                 file: name.to_owned(),
@@ -142,10 +181,15 @@ impl Reader {
         self.partial.as_ref()
     }
 
-    /// Goes on to the next packet; its time, nothing at the end.
-    pub(super) fn advance(&mut self) -> Option<u64> {
-        if self.partial.is_some() {
-            return None;
+    /// Why there is to be no result, although something was read.
+    pub(super) const fn refused(&self) -> Option<&String> {
+        self.refused.as_ref()
+    }
+
+    /// Goes on to the next packet.
+    pub(super) fn advance(&mut self) -> Next {
+        if self.partial.is_some() || self.refused.is_some() {
+            return Next::End;
         }
         loop {
             let offset = self.window.offset();
@@ -162,13 +206,18 @@ impl Reader {
                     if let Some((_, packets)) = self.links.get_mut(found.interface as usize) {
                         *packets += 1;
                     }
-                    return Some(found.time_ns);
+                    return Next::Packet(found.time_ns);
                 }
                 Ok(Step::Other) => {}
-                Ok(Step::End) => return None,
-                Err(reason) => {
+                Ok(Step::End) => return Next::End,
+                Err(Stop::Pending) => return Next::Pending,
+                Err(Stop::Broken(reason)) => {
                     self.partial = Some(Partial { offset, reason });
-                    return None;
+                    return Next::End;
+                }
+                Err(Stop::Refused(reason)) => {
+                    self.refused = Some(reason);
+                    return Next::End;
                 }
             }
         }
@@ -189,10 +238,21 @@ impl Reader {
     }
 }
 
+/// Asks until there is an answer.
+fn patiently<T>(mut ask: impl FnMut() -> Result<T, Stop>) -> Result<T, String> {
+    loop {
+        match ask() {
+            Ok(found) => return Ok(found),
+            Err(Stop::Pending) => {}
+            Err(Stop::Broken(reason) | Stop::Refused(reason)) => return Err(reason),
+        }
+    }
+}
+
 fn describe(magic: [u8; 4]) -> String {
     match magic {
-        [0x1f, 0x8b, ..] => "the file is compressed (gzip)".to_owned(),
-        [0x28, 0xb5, 0x2f, 0xfd] => "the file is compressed (zstd)".to_owned(),
+        [0x1f, 0x8b, ..] => "it is compressed twice (gzip)".to_owned(),
+        [0x28, 0xb5, 0x2f, 0xfd] => "it is compressed twice (zstd)".to_owned(),
         [0x42, 0x5a, 0x68, _] => "the file is compressed (bzip2)".to_owned(),
         [0xfd, 0x37, 0x7a, 0x58] => "the file is compressed (xz)".to_owned(),
         [0x04, 0x22, 0x4d, 0x18] => "the file is compressed (lz4)".to_owned(),

@@ -1,6 +1,6 @@
 //! pcap files (draft-ietf-opsawg-pcap), in both byte orders, with micro- and nanoseconds.
 
-use super::window::{Located, MAX_RECORD, Resolution, Step, Window, u32_at};
+use super::window::{Located, MAX_RECORD, Resolution, Step, Stop, Window, u32_at};
 use crate::analyze::decode::LinkType;
 use crate::analyze::model::CaptureInterface;
 
@@ -69,7 +69,7 @@ impl Pcap {
     /// ```text
     /// | seconds (4) | fraction (4) | captured length (4) | length on the wire (4) |
     /// ```
-    pub(super) fn step(&mut self, window: &mut Window) -> Result<Step, String> {
+    pub(super) fn step(&mut self, window: &mut Window) -> Result<Step, Stop> {
         let header_len = if self.variant.modified { 24 } else { 16 };
         window.want(header_len)?;
         if window.available() == 0 {
@@ -81,15 +81,15 @@ impl Pcap {
             Some((field(0)?, field(4)?, field(8)?, field(12)?))
         });
         let Some((seconds, fraction, captured, wire_len)) = fields else {
-            return Err("the file ends within the header of a packet".to_owned());
+            return Err("the file ends within the header of a packet".into());
         };
         let len = captured as usize;
         if len > MAX_RECORD {
-            return Err(format!("a packet is said to have {captured} bytes"));
+            return Err(format!("a packet is said to have {captured} bytes").into());
         }
         window.want(header_len + len)?;
         if window.available() < header_len + len {
-            return Err("the file ends within a packet".to_owned());
+            return Err("the file ends within a packet".into());
         }
         let start = window.skip(header_len + len) + header_len;
         let fraction = self.resolution.nanoseconds(u64::from(fraction), 0);

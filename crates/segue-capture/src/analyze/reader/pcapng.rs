@@ -1,7 +1,7 @@
 //! pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, interfaces with their own resolution and offset
 //! of time, enhanced, simple and obsolete packet blocks. Other blocks are passed over.
 
-use super::window::{Located, MAX_INTERFACES, MAX_RECORD, Resolution, Step, Window, u16_at, u32_at};
+use super::window::{Located, MAX_INTERFACES, MAX_RECORD, Resolution, Step, Stop, Window, u16_at, u32_at};
 use crate::analyze::decode::LinkType;
 use crate::analyze::model::CaptureInterface;
 use crate::pcapng::Direction;
@@ -26,6 +26,8 @@ pub(super) struct Pcapng {
     /// Of the interfaces of this section, the first among those of the file.
     section_base: usize,
     clocks: Vec<Clock>,
+    /// Of a block that is passed over, what is left of it.
+    unread: u64,
     /// Of the packet before: simple packets have none of their own.
     last_time_ns: u64,
 }
@@ -48,19 +50,22 @@ impl Pcapng {
         &mut self,
         window: &mut Window,
         interfaces: &mut Vec<CaptureInterface>,
-    ) -> Result<Step, String> {
+    ) -> Result<Step, Stop> {
+        if self.unread > 0 {
+            return self.pass_over(window);
+        }
         window.want(12)?;
         if window.available() == 0 {
             return Ok(Step::End);
         }
         let Some(head) = window.peek(0, 12) else {
-            return Err("the file ends within the header of a block".to_owned());
+            return Err("the file ends within the header of a block".into());
         };
         if head[..4] == SECTION_HEADER {
             self.big_endian = match head[8..12] {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,
                 [0x4d, 0x3c, 0x2b, 0x1a] => false,
-                _ => return Err("the byte-order magic of a section is wrong".to_owned()),
+                _ => return Err("the byte-order magic of a section is wrong".into()),
             };
         }
         let big = self.big_endian;
@@ -68,7 +73,7 @@ impl Pcapng {
         let (block_type, total) = (field(0), field(4));
         let is_section = head[..4] == SECTION_HEADER;
         if total < 12 || !total.is_multiple_of(4) {
-            return Err(format!("a block is said to have {total} bytes"));
+            return Err(format!("a block is said to have {total} bytes").into());
         }
         let known = is_section
             || matches!(
@@ -77,36 +82,33 @@ impl Pcapng {
             );
         let len = total as usize;
         if !known {
-            return match window.pass_over(u64::from(total))? {
-                true => Ok(Step::Other),
-                false => Err("the file ends within a block".to_owned()),
-            };
+            self.unread = u64::from(total);
+            return self.pass_over(window);
         }
         if len > MAX_RECORD {
-            return Err(format!("a block is said to have {total} bytes"));
+            return Err(format!("a block is said to have {total} bytes").into());
         }
         window.want(len)?;
         let Some(block) = window.peek(0, len) else {
-            return Err("the file ends within a block".to_owned());
+            return Err("the file ends within a block".into());
         };
         if u32_at(block, len - 4, big) != Some(total) {
-            return Err("the two lengths of a block disagree".to_owned());
+            return Err("the two lengths of a block disagree".into());
         }
         let body = &block[8..len - 4];
         if is_section {
             self.section_base = interfaces.len();
             if u16_at(body, 4, big) != Some(1) {
-                return Err("the section is of a version that is not known".to_owned());
+                return Err("the section is of a version that is not known".into());
             }
             window.skip(len);
             return Ok(Step::Other);
         }
         if block_type == INTERFACE_DESCRIPTION {
             if interfaces.len() >= MAX_INTERFACES {
-                return Err(format!("there are more than {MAX_INTERFACES} interfaces"));
+                return Err(format!("there are more than {MAX_INTERFACES} interfaces").into());
             }
-            let (interface, clock) =
-                interface(body, big).ok_or_else(|| "an interface description is too short".to_owned())?;
+            let (interface, clock) = interface(body, big).ok_or("an interface description is too short")?;
             interfaces.push(interface);
             self.clocks.push(clock);
             window.skip(len);
@@ -117,6 +119,14 @@ impl Pcapng {
         found.start += start;
         found.end += start;
         Ok(Step::Packet(found))
+    }
+
+    /// Passes over the rest of a block that says nothing of packets.
+    fn pass_over(&mut self, window: &mut Window) -> Result<Step, Stop> {
+        match window.pass_over(&mut self.unread)? {
+            true => Ok(Step::Other),
+            false => Err("the file ends within a block".into()),
+        }
     }
 
     /// A packet block's packet, its place counted from the beginning of the body.

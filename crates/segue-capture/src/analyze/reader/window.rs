@@ -1,8 +1,9 @@
 //! A stretch of a file in memory, and what both formats read in it.
 
-use crate::analyze::input::words;
+use crate::analyze::source::{Source, words};
+use crate::analyze::unpack::Bomb;
 use crate::pcapng::Direction;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 
 /// Most bytes that a record may take: beyond it, a length field is taken to be damaged. Packets of captures with segment
 /// offload are up to 512 kB.
@@ -33,9 +34,44 @@ pub(super) enum Step {
     End,
 }
 
+/// Why a format's reader finds nothing next.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// There is nothing more for now: the same is asked again later.
+    Pending,
+    /// The file cannot be read on: what was read before is worth having.
+    Broken(String),
+    /// It is not to be read at all.
+    Refused(String),
+}
+
+impl From<String> for Stop {
+    fn from(reason: String) -> Self {
+        Self::Broken(reason)
+    }
+}
+
+impl From<&str> for Stop {
+    fn from(reason: &str) -> Self {
+        Self::Broken(reason.to_owned())
+    }
+}
+
+impl From<&std::io::Error> for Stop {
+    fn from(error: &std::io::Error) -> Self {
+        if error.kind() == ErrorKind::WouldBlock {
+            return Self::Pending;
+        }
+        match error.get_ref().and_then(|e| e.downcast_ref::<Bomb>()) {
+            Some(bomb) => Self::Refused(bomb.to_string()),
+            None => Self::Broken(words(error)),
+        }
+    }
+}
+
 /// A stretch of the file in memory.
 pub(super) struct Window {
-    source: Box<dyn Read + Send>,
+    source: Source,
     buffer: Vec<u8>,
     /// Unread bytes are `buffer[begin..end]`.
     begin: usize,
@@ -43,12 +79,10 @@ pub(super) struct Window {
     /// Of `begin` in the file.
     offset: u64,
     at_end: bool,
-    /// The source failed: what was read before is worth having.
-    failed: Option<String>,
 }
 
 impl Window {
-    pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
+    pub(super) fn new(source: Source) -> Self {
         Self {
             source,
             buffer: vec![0; CHUNK],
@@ -56,7 +90,6 @@ impl Window {
             end: 0,
             offset: 0,
             at_end: false,
-            failed: None,
         }
     }
 
@@ -69,7 +102,7 @@ impl Window {
     }
 
     /// Tries to have `len` unread bytes in memory; there are fewer only where the file ends.
-    pub(super) fn want(&mut self, len: usize) -> Result<(), String> {
+    pub(super) fn want(&mut self, len: usize) -> Result<(), Stop> {
         if self.available() >= len {
             return Ok(());
         }
@@ -77,7 +110,7 @@ impl Window {
     }
 
     #[cold]
-    pub(super) fn fill(&mut self, len: usize) -> Result<(), String> {
+    pub(super) fn fill(&mut self, len: usize) -> Result<(), Stop> {
         if self.begin > 0 {
             self.buffer.copy_within(self.begin..self.end, 0);
             self.end -= self.begin;
@@ -92,15 +125,12 @@ impl Window {
                 Ok(n) => self.end += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.at_end = true;
-                    self.failed = Some(words(&error));
+                    self.at_end = error.kind() != ErrorKind::WouldBlock;
+                    return Err(Stop::from(&error));
                 }
             }
         }
-        match self.failed.take() {
-            Some(reason) if self.available() < len => Err(reason),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Unread bytes, if they are in memory.
@@ -123,13 +153,13 @@ impl Window {
         start
     }
 
-    /// Passes over bytes that need not fit into memory.
-    pub(super) fn pass_over(&mut self, mut len: u64) -> Result<bool, String> {
+    /// Passes over bytes that need not fit into memory: `left` is how many are left. Whether there are as many.
+    pub(super) fn pass_over(&mut self, left: &mut u64) -> Result<bool, Stop> {
         loop {
-            let step = (self.available() as u64).min(len) as usize;
+            let step = (self.available() as u64).min(*left) as usize;
             self.skip(step);
-            len -= step as u64;
-            if len == 0 {
+            *left -= step as u64;
+            if *left == 0 {
                 return Ok(true);
             }
             self.want(1)?;

@@ -160,8 +160,12 @@ fn what_is_no_capture_is_said_in_one_line() {
         "x: it begins with 47 49 46 38: expected a pcap or pcapng capture"
     );
     assert_eq!(
+        error(&[0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]),
+        "x: the file is compressed (xz): expected a pcap or pcapng capture"
+    );
+    assert_eq!(
         error(&[0x1f, 0x8b, 8, 0, 0]),
-        "x: the file is compressed (gzip): expected a pcap or pcapng capture"
+        "x: what gzip compressed breaks off"
     );
     assert!(error(&[0xd4, 0xc3, 0xb2, 0xa1, 0, 0]).contains("within its header"));
     assert!(error(&[0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 0, 1, 2, 3, 4]).contains("byte-order magic"));
