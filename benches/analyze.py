@@ -4,8 +4,9 @@
 The capture is made here (`make_capture.py`), the same every time, and read once before anything is timed, so that it
 comes from memory for all. Whole processes are timed, the start of the interpreter included; the runs alternate and swap
 their order every time; medians are quoted. All have to have seen the same TCP packets. Programs that are not installed
-are left out, with the reason. The system counts a process as large as this script while it starts it, some 26 MB: no
-peak below that is shown. Standard library only.
+are left out, with the reason. Then `segue analyze` runs on two captures of that traffic, one of each end, beside one:
+each of the two is read twice, and what can be goes on on two cores. The system counts a process as large as this script
+while it starts it, some 26 MB: no peak below that is shown. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from make_capture import write_capture
+from make_capture import write_capture, write_other_end
 
 SIZE = 1_000_000_000
 # What is asked of `segue analyze`: so many times as fast as the other, and no more memory than this.
@@ -158,6 +159,24 @@ def compare(found: list[Program], capture: Path, repetitions: int) -> bool:
     return reached
 
 
+def compare_two(segue: list[str], capture: Path, repetitions: int) -> None:
+    """Print what two captures cost beside one."""
+    other = capture.with_name("bench-other-end.pcap")
+    with capture.open("rb") as source, other.open("wb") as file:
+        write_other_end(file, source)
+    read_once(other)
+    one = Program("one", [*segue, "analyze", str(capture), "--json"], segue_tcp_packets)
+    two = Program("two", [*segue, "analyze", str(capture), str(other), "--json"], segue_tcp_packets)
+    for repetition in range(repetitions):
+        for program in (one, two) if repetition % 2 == 0 else (two, one):
+            program.run()
+    print(
+        f"two captures, {os.cpu_count()} processors: {two.wall:.3f} s, {two.wall / one.wall:.2f} times as long as one; "
+        f"{two.cpu / two.wall:.2f} processors busy; peak memory {two.memory / 1e6:.0f} MB\n",
+        flush=True,
+    )
+
+
 def verdict(reached: bool) -> str:
     """In a word or two."""
     return "reached" if reached else "NOT reached"
@@ -181,7 +200,10 @@ def main() -> int:
             read_once(capture)
             found = programs(arguments.segue, capture)
             measure(found, arguments.repetitions)
-            return 0 if compare(found, capture, arguments.repetitions) else 1
+            reached = compare(found, capture, arguments.repetitions)
+            if arguments.capture is None:
+                compare_two(arguments.segue, capture, arguments.repetitions)
+            return 0 if reached else 1
     except (BenchError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

@@ -29,6 +29,10 @@ DURATION = 300 * SECOND
 MOVE = 150 * SECOND
 SILENCE = 400 * MS
 EPOCH = 1_767_225_600 * SECOND
+# Of the capture at the other end: how long packets take from one to the other, and what its clock shows more.
+DELAY = 4 * MS
+OTHER_CLOCK = 3 * SECOND
+SERVER_MAC = bytes((2, 0, 0, 0, 255, 1))
 
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
 MSS = 1428
@@ -66,6 +70,27 @@ def write_capture(file: BinaryIO, size: int) -> int:
             batch.clear()
     file.write(b"".join(batch))
     return count
+
+
+def write_other_end(file: BinaryIO, capture: BinaryIO) -> None:
+    """Write what was captured beside the servers, by another clock, where `capture` was made beside the clients."""
+    file.write(capture.read(len(PCAP_HEADER)))
+    whole = memoryview(capture.read())
+
+    def records(*, down: bool) -> Iterator[tuple[int, memoryview]]:
+        at = 0
+        while at < len(whole):
+            seconds, micros, length, _ = struct.unpack_from("<IIII", whole, at)
+            end = at + 16 + length
+            if (whole[at + 22 : at + 28] == SERVER_MAC) is down:
+                delay = -DELAY if down else DELAY
+                yield seconds * SECOND + micros * 1000 + delay + OTHER_CLOCK, whole[at + 8 : end]
+            at = end
+
+    for at, record in heapq.merge(records(down=True), records(down=False), key=lambda entry: entry[0]):
+        seconds, rest = divmod(at, SECOND)
+        file.write(struct.pack("<II", seconds, rest // 1000))
+        file.write(record)
 
 
 def flows(size: int) -> list[Iterator[Packet]]:
@@ -199,7 +224,7 @@ class Path4or6:
         else:
             client = ipaddress.IPv6Address(f"2001:db8:{self.place + 1:x}::{self.index + 2:x}")
             server = ipaddress.IPv6Address(f"2001:db8:ffff::{self.index % 20 + 1:x}")
-        ours, theirs = bytes((2, 0, 0, 0, self.place, self.index)), bytes((2, 0, 0, 0, 255, 1))
+        ours, theirs = bytes((2, 0, 0, 0, self.place, self.index)), SERVER_MAC
         client_port = 40_000 + 7 * self.index + self.place
         down = Direction(server, client, self.port, client_port, theirs, ours)
         up = Direction(client, server, client_port, self.port, ours, theirs)

@@ -15,16 +15,21 @@ How data flows::
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
     segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
 
-Importing `segue` imports neither polars nor matplotlib.
+Importing `segue` imports neither polars nor matplotlib, and what is of runs when it is first asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from segue._native import CaptureError, RunError, ScenarioError, __version__
 from segue.analyze import Analysis, analyze
-from segue.metrics import Flow, Handover, Host, Metrics, Spread
-from segue.populations import Distribution, Population
-from segue.running import Run, run
-from segue.saved import load
 from segue.scenarios import Scenario, scenarios
+
+if TYPE_CHECKING:
+    from segue.metrics import Flow, Handover, Host, Metrics, Spread
+    from segue.populations import Distribution, Population
+    from segue.running import Run, run
+    from segue.saved import load
 
 __all__ = [
     "Analysis",
@@ -46,3 +51,21 @@ __all__ = [
     "run",
     "scenarios",
 ]
+
+# What is of runs, by the module that has it: who analyses a capture does not wait for it.
+_OF_RUNS = dict.fromkeys(("Flow", "Handover", "Host", "Metrics", "Spread"), "segue.metrics")
+_OF_RUNS |= dict.fromkeys(("Distribution", "Population"), "segue.populations")
+_OF_RUNS |= dict.fromkeys(("Run", "run"), "segue.running")
+_OF_RUNS |= {"load": "segue.saved"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_RUNS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_OF_RUNS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_RUNS})

@@ -35,8 +35,9 @@ class Analysis:
     Times in frames are seconds from the first packet (`findings.start_time_ns`).
     """
 
-    def __init__(self, document: str) -> None:
+    def __init__(self, document: str, *, series: bool = True) -> None:
         self._document = document
+        self._may_have_series = series
 
     def __repr__(self) -> str:
         files = ", ".join(capture.file for capture in self.findings.captures)
@@ -49,13 +50,17 @@ class Analysis:
 
     def without_series(self) -> str:
         """The document without the points for figures."""
-        if not any(True for _ in self._series()):
+        if not self._may_have_series or not any(True for _ in self._series()):
             return self._document
         document = json.loads(self._document)
         for flow in document["flows"]:
             for name in ("forward", "reverse"):
                 flow[name]["series"] = None
         return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+    def warnings(self) -> list[str]:
+        """What a reader has to know before believing the rest, a line each."""
+        return [warning["text"] for warning in json.loads(self._document)["warnings"]]
 
     @cached_property
     def findings(self) -> Findings:
@@ -270,7 +275,8 @@ def analyze(
     if live is not None and len(sources) != 1:
         raise _native.CaptureError(f"{len(sources)} captures given, expected one to watch")
     told = None if progress is None else _progress_of(progress, sources)
-    return Analysis(_native.analyze(sources, series, max_flows, told, None if live is None else _glances(live)))
+    document = _native.analyze(sources, series, max_flows, told, None if live is None else _glances(live))
+    return Analysis(document, series=series)
 
 
 def _glances(live: Live) -> Callable[[str], object]:

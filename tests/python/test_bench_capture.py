@@ -45,3 +45,22 @@ def test_two_hosts_move_in_it(capture: bytes) -> None:
     # 44 connections, and two subflows
     assert len(tcp) == 46
     assert sum(flow.forward.retransmissions + flow.reverse.retransmissions for flow in tcp) > 0
+
+
+def test_the_capture_of_the_other_end_is_of_the_same_traffic(capture: bytes) -> None:
+    file = io.BytesIO()
+    make_capture.write_other_end(file, io.BytesIO(capture))
+    assert len(file.getvalue()) == len(capture)
+    findings = analyze(("client.pcap", capture), ("server.pcap", file.getvalue())).findings
+    assert findings.warnings == ()
+    clock = findings.clock_offset
+    assert clock is not None
+    assert clock.offset_s == pytest.approx(make_capture.OTHER_CLOCK / 1e9, abs=1e-3)
+    assert clock.uncertainty_s == pytest.approx(make_capture.DELAY / 1e9, abs=1e-3)
+    largest = [
+        max((flow.forward, flow.reverse), key=lambda way: way.useful_bytes)
+        for flow in findings.flows
+        if flow.protocol == "tcp"
+    ]
+    assert {way.vantage for way in largest} == {"both"}
+    assert sum(way.ends.lost_packets for way in largest if way.ends) == 0

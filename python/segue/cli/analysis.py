@@ -13,7 +13,6 @@ import click
 
 from segue.analyze import Analysis, analyze
 from segue.cli.progress import Bars
-from segue.output import check_apart, check_directory, check_file, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,8 +52,8 @@ def analyze_captures(captures: tuple[Path, ...], asked: Asked) -> None:
             write_analysis_report(analysis, report)
     if asked.as_json:
         # In words they stand among the notes.
-        for warning in analysis.findings.warnings:
-            click.echo(f"segue: warning: {warning.text}", err=True)
+        for warning in analysis.warnings():
+            click.echo(f"segue: warning: {warning}", err=True)
         click.echo(analysis.without_series())
     else:
         from segue.cli.findings import print_findings
@@ -77,6 +76,10 @@ def _watched(capture: Path, asked: Asked) -> Analysis:
 
 def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | None) -> None:
     """Refuse what cannot be written before long work begins."""
+    if out is None and report is None:
+        return
+    from segue.output import check_apart, check_directory, check_file
+
     one = out if out is not None and _is_one_file(out) else None
     if one is not None:
         check_file(one)
@@ -106,6 +109,8 @@ def _is_one_file(out: Path) -> bool:
 
 def _write_frames(analysis: Analysis, out: Path) -> None:
     """The handovers into one file, or every frame and the document into a directory."""
+    from segue.output import write_file
+
     if out.suffix == CSV:
         write_file(out, analysis.handovers.write_csv())
         return

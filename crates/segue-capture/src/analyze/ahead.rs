@@ -3,22 +3,25 @@
 
 use super::source::Source;
 use super::watch::Watch;
-use std::io::{Error, ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// Read at a time, and how much of it may wait.
-const CHUNK: usize = 256 << 10;
-const WAITING: usize = 4;
+/// Read at a time, and how many of these may wait.
+const CHUNK: usize = 128 << 10;
+const WAITING: usize = 2;
+
+/// Room before each chunk, for what is left of the one before it.
+pub(super) const ROOM: usize = 64 << 10;
 
 /// How long a live source is waited for before something else is seen to.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Bytes that were read: so many of a buffer.
-struct Chunk {
-    buffer: Vec<u8>,
-    len: usize,
+/// Bytes that were read: those of a buffer from [`ROOM`] on, `len` of them.
+pub(super) struct Chunk {
+    pub buffer: Vec<u8>,
+    pub len: usize,
 }
 
 /// A source that is read ahead.
@@ -26,10 +29,6 @@ pub(super) struct Ahead {
     chunks: Receiver<Result<Chunk>>,
     /// Buffers that are free again.
     free: SyncSender<Vec<u8>>,
-    current: Chunk,
-    /// Of the current one, so much was given out.
-    at: usize,
-    at_end: bool,
     /// Of a live source: who may end it.
     live: Option<Arc<Watch>>,
 }
@@ -40,7 +39,7 @@ impl Ahead {
         Self::begin(source, None)
     }
 
-    /// Reads a source that may let one wait: then `read` gives [`ErrorKind::WouldBlock`] after a while. It ends when the watch
+    /// Reads a source that may let one wait: then `next` gives [`ErrorKind::WouldBlock`] after a while. It ends when the watch
     /// ends it, whether it has more to say or not.
     pub(super) fn live(source: Source, watch: Arc<Watch>) -> Self {
         Self::begin(source, Some(watch))
@@ -50,58 +49,30 @@ impl Ahead {
         let (filled, chunks) = sync_channel(WAITING);
         let (free, emptied) = sync_channel(WAITING + 2);
         std::thread::spawn(move || read_all(source, &filled, &emptied));
-        Self {
-            chunks,
-            free,
-            current: Chunk {
-                buffer: Vec::new(),
-                len: 0,
-            },
-            at: 0,
-            at_end: false,
-            live,
-        }
+        Self { chunks, free, live }
     }
 
-    /// Waits for the next chunk.
-    fn next(&mut self) -> Result<()> {
+    /// Waits for the next chunk; there is none at the end. After that, or after an error, it is not asked again.
+    pub(super) fn next(&self) -> Result<Option<Chunk>> {
         let gone = || Error::other("what reads it has failed");
         let next = match &self.live {
             None => self.chunks.recv().map_err(|_| gone())?,
             Some(watch) => match self.chunks.recv_timeout(PATIENCE) {
                 Ok(next) => next,
-                Err(RecvTimeoutError::Timeout) if watch.is_ended() => {
-                    self.at_end = true;
-                    return Ok(());
-                }
+                Err(RecvTimeoutError::Timeout) if watch.is_ended() => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::WouldBlock.into()),
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             },
         }?;
-        self.at_end = next.len == 0;
-        let old = core::mem::replace(&mut self.current, next);
-        self.at = 0;
-        // a buffer too many is dropped
-        let _ = self.free.try_send(old.buffer);
-        Ok(())
+        Ok(Some(next).filter(|chunk| chunk.len > 0))
     }
-}
 
-impl Read for Ahead {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        if self.at == self.current.len && !self.at_end {
-            self.next().inspect_err(|error| {
-                self.at_end |= error.kind() != ErrorKind::WouldBlock;
-            })?;
+    /// Takes a buffer back that is not needed any more.
+    pub(super) fn give_back(&self, buffer: Vec<u8>) {
+        // one too many, or one that was made larger, is dropped
+        if buffer.capacity() <= ROOM + CHUNK {
+            let _ = self.free.try_send(buffer);
         }
-        let waiting = self.current.buffer.get(self.at..self.current.len);
-        let waiting = waiting.unwrap_or_default();
-        let count = waiting.len().min(buffer.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..count), waiting.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        self.at += count;
-        Ok(count)
     }
 }
 
@@ -113,8 +84,8 @@ fn read_all(mut source: Source, filled: &SyncSender<Result<Chunk>>, emptied: &Re
             Err(TryRecvError::Empty) => Vec::new(),
             Err(TryRecvError::Disconnected) => return,
         };
-        buffer.resize(CHUNK, 0);
-        let read = match source.read(&mut buffer) {
+        buffer.resize(ROOM + CHUNK, 0);
+        let read = match source.read(buffer.get_mut(ROOM..).unwrap_or_default()) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             read => read,
         };
@@ -129,7 +100,22 @@ fn read_all(mut source: Source, filled: &SyncSender<Result<Chunk>>, emptied: &Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Cursor;
+    use std::io::{Cursor, Read};
+
+    /// All bytes, and what went wrong in the end.
+    fn all(ahead: &Ahead) -> (Vec<u8>, Option<String>) {
+        let mut out = Vec::new();
+        loop {
+            match ahead.next() {
+                Ok(Some(chunk)) => {
+                    out.extend_from_slice(&chunk.buffer[ROOM..][..chunk.len]);
+                    ahead.give_back(chunk.buffer);
+                }
+                Ok(None) => return (out, None),
+                Err(error) => return (out, Some(error.to_string())),
+            }
+        }
+    }
 
     #[test]
     fn everything_comes_in_order_and_errors_come_last() {
@@ -145,12 +131,10 @@ mod tests {
         }
         let bytes: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
         for words in [None, Some("broken")] {
-            let mut ahead = Ahead::new(Box::new(Then(Cursor::new(bytes.clone()), words)));
-            let mut out = Vec::new();
-            let error = ahead.read_to_end(&mut out).err().map(|e| e.to_string());
-            assert_eq!((out.len(), error.as_deref()), (bytes.len(), words));
+            let ahead = Ahead::new(Box::new(Then(Cursor::new(bytes.clone()), words)));
+            let (out, error) = all(&ahead);
             assert!(out == bytes);
-            assert_eq!(ahead.read(&mut [0; 9]).unwrap(), 0);
+            assert_eq!(error.as_deref(), words);
         }
     }
 
@@ -162,7 +146,7 @@ mod tests {
                 std::panic::resume_unwind(Box::new("quietly"))
             }
         }
-        assert!(Ahead::new(Box::new(Panics)).read(&mut [0; 9]).is_err());
+        assert!(Ahead::new(Box::new(Panics)).next().is_err());
     }
 
     #[test]
@@ -175,16 +159,16 @@ mod tests {
                 Ok(1)
             }
         }
+        let waits = |ahead: &Ahead| ahead.next().is_err_and(|e| e.kind() == ErrorKind::WouldBlock);
         let (say, heard) = sync_channel(1);
         let watch = Arc::new(Watch::default());
-        let mut ahead = Ahead::live(Box::new(Silent(heard)), Arc::clone(&watch));
-        let mut buffer = [0; 9];
-        assert_eq!(ahead.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let ahead = Ahead::live(Box::new(Silent(heard)), Arc::clone(&watch));
+        assert!(waits(&ahead));
         say.send(5).unwrap();
-        let read = core::iter::repeat_with(|| ahead.read(&mut buffer)).find(Result::is_ok);
-        assert_eq!(read.unwrap().unwrap(), 1);
-        assert_eq!(ahead.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let read = core::iter::repeat_with(|| ahead.next()).find(Result::is_ok);
+        assert_eq!(read.unwrap().unwrap().unwrap().len, 1);
+        assert!(waits(&ahead));
         watch.end();
-        assert_eq!(ahead.read(&mut buffer).unwrap(), 0);
+        assert!(ahead.next().unwrap().is_none());
     }
 }

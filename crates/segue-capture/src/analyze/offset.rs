@@ -125,22 +125,28 @@ fn fingerprint(packet: &Decoded<'_>) -> u64 {
         .payload
         .get(..packet.payload.len().min(COMPARED))
         .unwrap_or_default();
-    let checksum = match packet.protocol {
-        decode::TCP => 16..18,
-        decode::UDP => 6..8,
-        _ => 0..0,
+    // number of the word that has the checksum, and what of it is compared
+    let (checksum, rest) = match packet.protocol {
+        decode::TCP => (2, !0xffff),
+        decode::UDP => (0, !(0xffff << 48)),
+        _ => (0, !0),
     };
     let seed = u64::from(packet.payload_len) << 8 | u64::from(packet.protocol);
     let mut hash = seed ^ 0x9e37_79b9_7f4a_7c15;
-    for (number, word) in bytes.chunks(8).enumerate() {
-        let mut value = [0; 8];
-        for (at, byte) in word.iter().enumerate() {
-            if !checksum.contains(&(number * 8 + at)) {
-                value[at] = *byte;
-            }
-        }
-        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * u128::from(0xd1b5_4a32_d192_ed03_u64);
+    let mut add = |number: usize, word: [u8; 8]| {
+        let mask = if number == checksum { rest } else { !0 };
+        let value = u64::from_le_bytes(word) & mask;
+        let wide = u128::from(value ^ hash) * u128::from(0xd1b5_4a32_d192_ed03_u64);
         hash = wide as u64 ^ (wide >> 64) as u64 ^ number as u64;
+    };
+    let (words, last) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        add(number, *word);
+    }
+    if !last.is_empty() {
+        let mut word = [0; 8];
+        word.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+        add(words.len(), word);
     }
     // the low bits choose what is sampled
     hash ^ hash >> 29

@@ -7,7 +7,7 @@ mod pcap;
 mod pcapng;
 mod window;
 
-pub(super) use window::LATEST_NS;
+pub(super) use window::{Bytes, LATEST_NS};
 
 use super::ahead::Ahead;
 use super::decode::LinkType;
@@ -73,23 +73,25 @@ impl Reader {
             file: name.clone(),
             reason: words(&error),
         })?;
-        if is_packed {
-            Self::begin(Box::new(Ahead::new(Box::new(source))), &name)
+        let source: Source = Box::new(source);
+        let bytes = if is_packed {
+            Bytes::Ahead(Ahead::new(source))
         } else {
-            Self::begin(Box::new(source), &name)
-        }
+            Bytes::Here(source)
+        };
+        Self::begin(bytes, &name)
     }
 
     /// The same of a capture that is still being made, as long as the watch does not end it: waits for its header.
     pub(super) fn open_live(input: &Input, watch: &Arc<Watch>) -> Result<Self, Error> {
         let source = Unpacked::new(input.open()?);
         let ahead = Ahead::live(Box::new(source), Arc::clone(watch));
-        Self::begin(Box::new(ahead), &input.name())
+        Self::begin(Bytes::Ahead(ahead), &input.name())
     }
 
     /// Reads the beginning: `name` is for errors.
-    pub(super) fn begin(source: Source, name: &str) -> Result<Self, Error> {
-        let mut window = Window::new(source);
+    pub(super) fn begin(bytes: Bytes, name: &str) -> Result<Self, Error> {
+        let mut window = Window::new(bytes);
         let io = |reason: String| Error::Io {
             file: name.to_owned(),
             reason,

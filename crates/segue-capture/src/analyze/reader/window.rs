@@ -1,5 +1,6 @@
 //! A stretch of a file in memory, and what both formats read in it.
 
+use crate::analyze::ahead::{Ahead, Chunk, ROOM};
 use crate::analyze::source::{Source, words};
 use crate::analyze::unpack::Bomb;
 use crate::pcapng::Direction;
@@ -69,9 +70,17 @@ impl From<&std::io::Error> for Stop {
     }
 }
 
+/// Where the bytes come from.
+pub(in crate::analyze) enum Bytes {
+    /// They are read when they are needed.
+    Here(Source),
+    /// A thread has read them by then.
+    Ahead(Ahead),
+}
+
 /// A stretch of the file in memory.
 pub(super) struct Window {
-    source: Source,
+    source: Bytes,
     buffer: Vec<u8>,
     /// Unread bytes are `buffer[begin..end]`.
     begin: usize,
@@ -82,10 +91,14 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: Bytes) -> Self {
+        let buffer = match &source {
+            Bytes::Here(_) => vec![0; CHUNK],
+            Bytes::Ahead(_) => Vec::new(),
+        };
         Self {
             source,
-            buffer: vec![0; CHUNK],
+            buffer,
             begin: 0,
             end: 0,
             offset: 0,
@@ -110,7 +123,64 @@ impl Window {
     }
 
     #[cold]
-    pub(super) fn fill(&mut self, len: usize) -> Result<(), Stop> {
+    fn fill(&mut self, len: usize) -> Result<(), Stop> {
+        while self.available() < len && !self.at_end {
+            let read = match &self.source {
+                Bytes::Here(_) => self.read(len),
+                Bytes::Ahead(ahead) => match ahead.next() {
+                    Ok(Some(chunk)) => {
+                        self.take(chunk);
+                        Ok(())
+                    }
+                    Ok(None) => {
+                        self.at_end = true;
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            if let Err(error) = read
+                && error.kind() != ErrorKind::Interrupted
+            {
+                self.at_end = error.kind() != ErrorKind::WouldBlock;
+                return Err(Stop::from(&error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads more behind what there is, of which there are to be `len` bytes in the end.
+    fn read(&mut self, len: usize) -> std::io::Result<()> {
+        self.move_to_front(len);
+        let Bytes::Here(source) = &mut self.source else {
+            return Ok(());
+        };
+        let count = source.read(&mut self.buffer[self.end..])?;
+        self.end += count;
+        self.at_end = count == 0;
+        Ok(())
+    }
+
+    /// Takes a chunk that was read ahead: what is left of the one before is put before it, if that is not too much.
+    fn take(&mut self, mut chunk: Chunk) {
+        let left = self.available();
+        if left > ROOM {
+            self.move_to_front(left + chunk.len);
+            let new = &chunk.buffer[ROOM..ROOM + chunk.len];
+            self.buffer[left..left + chunk.len].copy_from_slice(new);
+            self.end = left + chunk.len;
+        } else {
+            chunk.buffer[ROOM - left..ROOM].copy_from_slice(&self.buffer[self.begin..self.end]);
+            core::mem::swap(&mut self.buffer, &mut chunk.buffer);
+            (self.begin, self.end) = (ROOM - left, ROOM + chunk.len);
+        }
+        if let Bytes::Ahead(ahead) = &self.source {
+            ahead.give_back(chunk.buffer);
+        }
+    }
+
+    /// Moves what is unread to the front of the buffer, which has room for so much then.
+    fn move_to_front(&mut self, len: usize) {
         if self.begin > 0 {
             self.buffer.copy_within(self.begin..self.end, 0);
             self.end -= self.begin;
@@ -119,18 +189,6 @@ impl Window {
         if len > self.buffer.len() {
             self.buffer.resize(len.next_multiple_of(CHUNK), 0);
         }
-        while self.end < len && !self.at_end {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.at_end = true,
-                Ok(n) => self.end += n,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.at_end = error.kind() != ErrorKind::WouldBlock;
-                    return Err(Stop::from(&error));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Unread bytes, if they are in memory.

@@ -1,9 +1,8 @@
 //! Captures whose bytes come one by one.
 
-use super::reader::Next;
-use super::source::Source;
+use super::reader::{Bytes, Next};
 use super::*;
-use std::io::{ErrorKind, Read, Result as IoResult};
+use std::io::{Cursor, ErrorKind, Read, Result as IoResult};
 
 /// Gives a byte each second time, and has one wait before.
 struct Dripping {
@@ -37,8 +36,8 @@ struct All {
     partial: Option<Partial>,
 }
 
-fn read(source: Source) -> All {
-    let mut reader = Reader::begin(source, "x").unwrap();
+fn read(bytes: Bytes) -> All {
+    let mut reader = Reader::begin(bytes, "x").unwrap();
     let mut all = All::default();
     loop {
         match reader.advance() {
@@ -71,12 +70,34 @@ fn what_comes_byte_by_byte_is_what_comes_at_once() {
                 at: 0,
                 waits: false,
             };
-            let dripped = read(Box::new(dripping));
-            let whole = read(Box::new(std::io::Cursor::new(bytes)));
+            let dripped = read(Bytes::Here(Box::new(dripping)));
+            let whole = read(Bytes::Here(Box::new(Cursor::new(bytes))));
             assert_eq!(dripped.packets, whole.packets);
             assert_eq!(dripped.partial, whole.partial);
             assert!(dripped.waits > len / 2 && whole.waits == 0);
             assert!(frames.starts_with(&whole.packets) && whole.packets.len() >= 8);
         }
+    }
+}
+
+#[test]
+fn records_that_are_longer_than_what_is_read_at_a_time_are_read_ahead_too() {
+    let frames: Vec<_> = [9_000_000, 20, 70_000, 400_000, 90, 16_000_000, 1, 600_000, 3]
+        .into_iter()
+        .zip(0..)
+        .map(|(len, n)| (n * 1000, vec![n as u8; len]))
+        .collect();
+    let file = pcap(101, false, true, &frames);
+    for bytes in [file.clone(), file[..file.len() - 1].to_vec()] {
+        let ahead = read(Bytes::Ahead(ahead::Ahead::new(Box::new(Cursor::new(
+            bytes.clone(),
+        )))));
+        let whole = read(Bytes::Here(Box::new(Cursor::new(bytes))));
+        assert!(ahead.packets == whole.packets && frames.starts_with(&ahead.packets));
+        assert_eq!(
+            (ahead.packets.len() + usize::from(ahead.partial.is_some())),
+            frames.len()
+        );
+        assert_eq!(ahead.partial, whole.partial);
     }
 }
