@@ -302,6 +302,29 @@ class TrafficFlow:
 
 
 @dataclass(frozen=True, slots=True)
+class CutFlow:
+    """A flow of which nothing more is said, because the snap length cut off what its headers say.
+
+    Attributes:
+        protocol: What it seems to be.
+        a: The end that sent the first packet seen.
+        b: The other.
+        begin_s: First packet, seconds.
+        end_s: Last packet, seconds.
+        cut_packets: Packets that are cut off, of it or of whatever goes between the same addresses.
+        needed_bytes: So much of a packet has to be captured for them to be whole, at least.
+    """
+
+    protocol: str
+    a: Endpoint
+    b: Endpoint
+    begin_s: float
+    end_s: float
+    cut_packets: int
+    needed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class HandoverParts:
     """What a handover consists of, as far as the captures show it (Cottingham and Vidales 2005), seconds.
 
@@ -485,7 +508,7 @@ class Warning:
     """What a reader has to know before believing the rest.
 
     Attributes:
-        kind: "same-end", "nothing-in-common" or "time-went-back".
+        kind: "same-end", "nothing-in-common", "time-went-back" or "headers-cut-off".
         host: The host concerned, if it is one.
         flow: The flow concerned, if it is one.
         text: In a line.
@@ -537,6 +560,7 @@ class Findings:
         flows_total: Flows that were seen, reported or not.
         flows_evicted: Flows that ended because too many were live, and were counted as two if they went on.
         handovers: Handovers of all flows in order of time.
+        cut_flows: Flows of which nothing more is said, because the snap length cut off what their headers say.
         interruptions: Pauses of data without a change of path: those that never ended first, then by length.
         shares: Directions of flows that used several paths at once, or in turn.
         signals: Signalling of mobility in order of time.
@@ -553,6 +577,7 @@ class Findings:
     flows_total: int
     flows_evicted: int
     handovers: tuple[TrafficHandover, ...]
+    cut_flows: tuple[CutFlow, ...]
     interruptions: tuple[Interruption, ...]
     shares: tuple[Share, ...]
     signals: tuple[Signal, ...]

@@ -316,6 +316,27 @@ def test_raw_packets_that_are_said_to_be_ethernet(segue: Segue, tmp_path: Path) 
     assert "No flow" in result.stdout
 
 
+def test_a_snap_length_leaves_numbers_as_they_are_or_says_that_they_are_not_known(segue: Segue, tmp_path: Path) -> None:
+    packets = [(at, data) for at, _, data in download(Way(), silence_s=0)]
+    whole = analyze(("mn.pcap", pcap(packets))).findings
+    # raw IPv6: 40 bytes, and 20 of TCP
+    cut = analyze(("mn.pcap", pcap(packets, snap=60))).findings
+    assert (cut.flows, cut.handovers, cut.cut_flows) == (whole.flows, whole.handovers, ())
+    assert cut.captures[0].truncated_packets > 0
+    association = b"\x13\x88\x17\x70\x00\x00\x00\x09" + bytes(4) + b"\x00\x03\x00\x20" + bytes(28)
+    sctp = [(at, bytes([*data[:6], 132, *data[7:40]]) + association * (len(data[40:]) // 44)) for at, data in packets]
+    path = tmp_path / "mn.pcap"
+    path.write_bytes(pcap(sorted([*packets, *sctp], key=lambda packet: packet[0]), snap=60))
+    mixed = analyze(path).findings
+    assert mixed.flows == whole.flows
+    [unknown] = mixed.cut_flows
+    assert unknown.protocol == "sctp"
+    assert unknown.needed_bytes > 60
+    result = segue("analyze", path, "--json")
+    assert result.stderr == f"segue: warning: {mixed.warnings[-1].text}\n"
+    assert "nothing can be said of a flow" in result.stderr
+
+
 def test_headers_that_are_cut_off_are_said(segue: Segue, tmp_path: Path) -> None:
     path = tmp_path / "headers.pcap"
     path.write_bytes(pcap(((at, data) for at, _, data in download(Way())), snap=50))

@@ -1,7 +1,7 @@
 //! What is reported of all captures together.
 
 use super::engine::Outcome;
-use super::model::{Analysis, Flow, Path, Warning, WarningKind};
+use super::model::{Analysis, CutFlow, Flow, Path, Warning, WarningKind};
 use super::offset::Common;
 use super::stream::Stream;
 
@@ -22,6 +22,11 @@ pub(super) fn assemble(
     if results.handovers_dropped > 0 {
         *limits.entry("handovers-beyond-limit").or_default() += results.handovers_dropped;
     }
+    if results.cut.beyond() > 0 {
+        *limits.entry("cut-flows-beyond-limit").or_default() += results.cut.beyond();
+    }
+    let cut_flows = results.cut.finish();
+    let warnings = warnings(streams, common, &cut_flows);
     Analysis {
         format: FORMAT,
         start_time_ns: start_ns,
@@ -36,10 +41,11 @@ pub(super) fn assemble(
             .collect(),
         handovers: results.handovers,
         interruptions: results.interruptions,
+        cut_flows,
         shares: results.shares,
         signals: whole.signals.iter().map(|s| s.report(start_ns)).collect(),
         limits,
-        warnings: warnings(streams, common),
+        warnings,
         captures: streams
             .iter()
             .zip(&whole.counts)
@@ -65,7 +71,7 @@ pub(super) fn with_interfaces(flow: Flow, streams: &[Stream]) -> Flow {
 }
 
 /// What a reader has to know first.
-fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
+fn warnings(streams: &[Stream], common: &Common, cut: &[CutFlow]) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |kind, text| {
         found.push(Warning {
@@ -109,5 +115,22 @@ fn warnings(streams: &[Stream], common: &Common) -> Vec<Warning> {
         );
     }
     found.extend(streams.iter().filter_map(Stream::warning));
+    found.extend(headers_cut_off(cut));
     found
+}
+
+fn headers_cut_off(cut: &[CutFlow]) -> Option<Warning> {
+    let needed_bytes = cut.iter().map(|c| c.needed_bytes).max()?;
+    let flows = match cut.len() {
+        1 => "a flow".to_owned(),
+        many => format!("{many} flows"),
+    };
+    Some(Warning {
+        kind: WarningKind::HeadersCutOff,
+        host: None,
+        flow: None,
+        text: format!(
+            "nothing can be said of {flows}, because the snap length cut off headers: at least {needed_bytes} bytes of each packet are needed"
+        ),
+    })
 }

@@ -131,7 +131,7 @@ fn alone(conn: &Conn, direction: usize, end_ns: u64) -> Ending {
     } else if let Some(since_ns) = dead_since {
         let all = progress.attempts();
         let end_ns = if closing.is_given_up(direction) {
-            conn.last_ns()
+            conn.heard_ns().1
         } else {
             end_ns
         };

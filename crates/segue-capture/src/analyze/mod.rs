@@ -16,6 +16,7 @@ mod adaptation;
 mod ahead;
 mod assembly;
 mod counts;
+mod cuts;
 mod decode;
 mod endings;
 mod engine;
@@ -46,9 +47,10 @@ pub use glance::{Glance, GlancedFlow};
 pub use input::{Error, Input};
 pub use live::analyze_live;
 pub use model::{
-    Analysis, Around, CaptureInterface, CaptureReport, ClockOffset, Direction, DirectionReport, EndCounts,
-    Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path, PathShare,
-    Protocol, SegmentMark, Series, Share, Signal, SignalKind, Spread, Vantage, Warning, WarningKind,
+    Analysis, Around, CaptureInterface, CaptureReport, ClockOffset, CutFlow, Direction, DirectionReport,
+    EndCounts, Endpoint, Flow, Handover, HandoverKind, Interruption, Mobility, Options, Partial, Path,
+    PathShare, Protocol, SegmentMark, Series, Share, Signal, SignalKind, Spread, Vantage, Warning,
+    WarningKind,
 };
 pub use watch::Watch;
 
@@ -93,19 +95,28 @@ pub fn analyze_inputs(inputs: &[Input], options: &Options) -> Result<Analysis, E
     Run::new(streams, common, options).whole()
 }
 
-/// What two captures have in common. Each is read on a core of its own.
+/// What two captures have in common.
 fn common(first: &Input, second: &Input) -> Result<Common, Error> {
-    let of = |input: &Input| Samples::of(Reader::open(input)?, &input.name());
-    let (first, second) = std::thread::scope(|scope| {
+    let [one, other] = samples(first, second, None)?;
+    let [one, other] = match Common::both_have(&one, &other) {
+        None => [one, other],
+        less => samples(first, second, less)?,
+    };
+    Ok(Common::of(&one, &other))
+}
+
+/// Samples of both, each read on a core of its own.
+fn samples(first: &Input, second: &Input, both_have: Option<usize>) -> Result<[Samples; 2], Error> {
+    let of = |input: &Input| Samples::of(Reader::open(input)?, &input.name(), both_have);
+    std::thread::scope(|scope| {
         let second = scope.spawn(|| of(second));
         let first = of(first);
         let second = second.join();
-        (
-            first,
-            second.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        )
-    });
-    Ok(Common::of(&first?, &second?))
+        Ok([
+            first?,
+            second.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,
+        ])
+    })
 }
 
 #[cfg(test)]

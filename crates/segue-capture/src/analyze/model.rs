@@ -62,6 +62,8 @@ pub struct Analysis {
     pub flows_evicted: u64,
     /// Handovers of all flows in order of time.
     pub handovers: Vec<Handover>,
+    /// Flows of which nothing more is said, because the snap length cut off what their headers say; those with most packets first.
+    pub cut_flows: Vec<CutFlow>,
     /// Pauses of data without a change of path: those that never ended first, then by length.
     pub interruptions: Vec<Interruption>,
     /// Directions of flows that used several paths at once, or in turn.
@@ -84,6 +86,8 @@ pub enum WarningKind {
     NothingInCommon,
     /// Times go back by more than captures of several interfaces explain.
     TimeWentBack,
+    /// The snap length cut off headers: nothing is said of the flows of these packets.
+    HeadersCutOff,
 }
 
 /// What a reader has to know before he believes the rest.
@@ -242,6 +246,26 @@ pub struct Flow {
     pub end: FlowEnd,
     /// The ways that its packets took, in the order in which they were first seen.
     pub paths: Vec<Path>,
+}
+
+/// A flow whose packets a snap length cut off within what the analysis reads of their headers. All numbers of it might be others,
+/// so that there are none but these.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct CutFlow {
+    /// What it seems to be.
+    pub protocol: Protocol,
+    /// The end that sent the first packet seen.
+    pub a: Endpoint,
+    /// The other.
+    pub b: Endpoint,
+    /// First packet, seconds.
+    pub begin_s: f64,
+    /// Last packet, seconds.
+    pub end_s: f64,
+    /// Packets that are cut off, of it or of whatever goes between the same addresses.
+    pub cut_packets: u64,
+    /// So much of a packet has to be captured for them to be whole, at least, bytes.
+    pub needed_bytes: u32,
 }
 
 /// A way that packets of a flow took, one direction of it.

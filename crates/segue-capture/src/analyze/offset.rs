@@ -18,8 +18,11 @@ use std::collections::BTreeMap;
 /// Samples of a capture.
 const MAX_SAMPLES: usize = 65_536;
 
-/// Bytes of a packet that are compared.
+/// Bytes of a packet that are compared, where captures have them.
 const COMPARED: usize = 96;
+
+/// What is cut to fewer is not compared: a header of TCP, or one of UDP with what tells datagrams apart.
+const LEAST_COMPARED: usize = 20;
 
 /// Pairs of hosts that are told apart.
 const MAX_PAIRS: usize = 4096;
@@ -55,17 +58,24 @@ pub(super) struct Samples {
     packets: u64,
     /// Earliest and latest packet.
     range_ns: Option<(u64, u64)>,
+    /// So many bytes of a packet are compared.
+    compared: usize,
+    /// And so many there are of every packet that is longer.
+    least: usize,
 }
 
 impl Samples {
-    /// Of all packets of a capture of this name.
-    pub(super) fn of(mut reader: Reader, name: &str) -> Result<Self, Error> {
+    /// Of all packets of a capture of this name. `both_have` is what two captures have of every packet, if that is known.
+    pub(super) fn of(mut reader: Reader, name: &str, both_have: Option<usize>) -> Result<Self, Error> {
+        let compared = both_have.unwrap_or(COMPARED);
         let mut samples = Self {
             table: HashTable::new(),
             mask: 0,
             first_ns: None,
             packets: 0,
             range_ns: None,
+            compared,
+            least: compared,
         };
         while let Next::Packet(time_ns) = reader.advance() {
             samples.first_ns.get_or_insert(time_ns);
@@ -94,7 +104,14 @@ impl Samples {
         if packet.outer.1.ip().is_multicast() {
             return;
         }
-        let hash = fingerprint(packet);
+        let captured = packet.payload.len();
+        if captured < self.compared && captured < packet.payload_len as usize {
+            if captured < LEAST_COMPARED {
+                return;
+            }
+            self.least = self.least.min(captured);
+        }
+        let hash = fingerprint(packet, self.compared);
         if hash & self.mask != 0 {
             return;
         }
@@ -120,10 +137,10 @@ impl Samples {
 }
 
 /// A hash of what no router changes. Checksums are left out: a sending host may not have worked them out yet.
-fn fingerprint(packet: &Decoded<'_>) -> u64 {
+fn fingerprint(packet: &Decoded<'_>, compared: usize) -> u64 {
     let bytes = packet
         .payload
-        .get(..packet.payload.len().min(COMPARED))
+        .get(..packet.payload.len().min(compared))
         .unwrap_or_default();
     // number of the word that has the checksum, and what of it is compared
     let (checksum, rest) = match packet.protocol {
@@ -188,6 +205,12 @@ pub(super) struct Clocks {
 }
 
 impl Common {
+    /// What both captures have of every packet, if a snap length took some of what is compared.
+    pub(super) fn both_have(first: &Samples, second: &Samples) -> Option<usize> {
+        let least = first.least.min(second.least);
+        (least < COMPARED).then_some(least)
+    }
+
     /// Compares samples.
     pub(super) fn of(first: &Samples, second: &Samples) -> Self {
         let mut matches: Vec<Match> = Vec::new();
@@ -222,7 +245,7 @@ impl Common {
         }
         tell_directions(&mut matches);
         let clocks = Clocks::of(&matches, first.first_ns.unwrap_or_default());
-        let mut places = Places::listening(clocks.ranges(first, second));
+        let mut places = Places::listening(clocks.ranges(first, second), first.compared.min(second.compared));
         for m in &matches {
             let Some(forward) = m.forward else { continue };
             let (here, there) = if forward { (0, 1) } else { (1, 0) };
@@ -426,7 +449,7 @@ mod tests {
                 packet.resize(40, 1);
                 packet.extend(payload);
                 let decoded = decode::decode(LinkType::Raw, &packet, packet.len() as u32);
-                fingerprint(&decoded.expect("a packet"))
+                fingerprint(&decoded.expect("a packet"), COMPARED)
             };
             let payload = [5; 110];
             let mut seen = std::collections::BTreeSet::from([of(&payload)]);

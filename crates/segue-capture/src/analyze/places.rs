@@ -14,13 +14,16 @@ pub(super) struct Places {
     local: [BTreeSet<Address>; 2],
     /// When each capture has packets, beside the other.
     listens: [Listens; 2],
+    /// So many bytes, from the transport's header on, do both have of every packet that is as long.
+    both_have: usize,
 }
 
 impl Places {
-    /// Nothing is known but when each capture has packets.
-    pub(super) fn listening(listens: [Listens; 2]) -> Self {
+    /// Nothing is known but when each capture has packets, and how much of them both have.
+    pub(super) fn listening(listens: [Listens; 2], both_have: usize) -> Self {
         Self {
             listens,
+            both_have,
             ..Self::default()
         }
     }
@@ -39,6 +42,11 @@ impl Places {
     /// Whether the host of a capture is known by this identity.
     pub(super) fn is_local(&self, capture: u8, end: Address) -> bool {
         self.local[usize::from(capture)].contains(&end)
+    }
+
+    /// So many bytes, from the transport's header on, do both have of every packet that is as long.
+    pub(super) const fn both_have(&self) -> usize {
+        self.both_have
     }
 
     /// When each capture has packets.

@@ -1,7 +1,9 @@
 //! From flows that have ended to what is reported of them.
 
+mod cut;
 mod glance;
 
+use super::cuts::CutOff;
 use super::endings::{self, Ending};
 use super::flows::conn::Conn;
 use super::flows::finished::{Finished, Observed};
@@ -18,6 +20,7 @@ use super::model::{
     Path, PathShare, Share, Vantage,
 };
 use crate::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
+use cut::CutFlows;
 use std::collections::BTreeMap;
 
 /// Handovers reported.
@@ -35,6 +38,7 @@ pub(super) struct Results {
     handovers: Vec<Found>,
     interruptions: Vec<Interruption>,
     shares: Vec<Share>,
+    cut: CutFlows,
     handovers_dropped: u64,
     max_flows: usize,
 }
@@ -45,17 +49,20 @@ pub(super) struct Reported {
     pub handovers: Vec<Handover>,
     pub interruptions: Vec<Interruption>,
     pub shares: Vec<Share>,
+    /// Flows of which nothing more is said.
+    pub cut: CutFlows,
     /// Handovers beyond what is reported.
     pub handovers_dropped: u64,
 }
 
 impl Results {
-    pub(super) const fn new(max_flows: usize) -> Self {
+    pub(super) fn new(max_flows: usize) -> Self {
         Self {
             flows: Vec::new(),
             handovers: Vec::new(),
             interruptions: Vec::new(),
             shares: Vec::new(),
+            cut: CutFlows::default(),
             handovers_dropped: 0,
             max_flows,
         }
@@ -82,6 +89,7 @@ impl Results {
         });
         self.shares.extend(shares);
         self.handovers_dropped += other.handovers_dropped;
+        self.cut.absorb(other.cut);
     }
 
     /// What is worth to be reported, in order, with the signalling of each handover.
@@ -101,6 +109,7 @@ impl Results {
             flows: self.flows,
             interruptions: self.interruptions,
             shares: self.shares,
+            cut: self.cut,
             handovers_dropped: self.handovers_dropped,
         }
     }
@@ -171,6 +180,11 @@ impl Results {
         if self.flows.len() >= self.max_flows.saturating_mul(2).max(16) {
             self.keep_most();
         }
+    }
+
+    /// The flow has ended, and nothing more can be said of it than that so much was cut off.
+    pub(super) fn add_cut(&mut self, conn: &Conn, cut: CutOff, settings: &Settings) {
+        self.cut.add(conn, cut, settings);
     }
 
     /// Those with handovers, those that died, and those with most data.

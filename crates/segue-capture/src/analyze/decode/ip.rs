@@ -58,6 +58,17 @@ pub(super) fn decode(
     Err(Skip::TooDeep)
 }
 
+/// Source and destination of a packet's first header.
+pub(super) fn outer(packet: &[u8]) -> Option<(Address, Address)> {
+    let four = |at: usize| packet.get(at..)?.first_chunk().map(|b| Address::v4(*b));
+    let sixteen = |at: usize| packet.get(at..)?.first_chunk().map(|b| Address::v6(*b));
+    match packet.first()? >> 4 {
+        4 => Some((four(12)?, four(16)?)),
+        6 => Some((sixteen(8)?, sixteen(24)?)),
+        _ => None,
+    }
+}
+
 /// Length of a GRE header (RFC 2784, 2890) before an IP packet.
 fn gre(payload: &[u8]) -> Option<usize> {
     let &[flags, version, p0, p1] = payload.first_chunk()?;

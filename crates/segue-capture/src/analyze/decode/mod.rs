@@ -30,6 +30,12 @@ pub(super) fn decode(link: LinkType, frame: &[u8], wire_len: u32) -> Result<Deco
     ip::decode(found.packet, wire_len, found.direction)
 }
 
+/// Source and destination of the outermost header of a frame that is cut off behind it.
+#[cold]
+pub(super) fn outer(link: LinkType, frame: &[u8]) -> Option<(Address, Address)> {
+    ip::outer(link::network(link, frame).ok()?.packet)
+}
+
 /// Ports of a UDP datagram, what it carries, and how much of that there was on the wire.
 pub(super) fn udp<'a>(packet: &Decoded<'a>) -> Result<(u16, u16, &'a [u8], u32), Skip> {
     let header: &[u8; 8] = packet.payload.first_chunk().ok_or(Skip::CutOff)?;

@@ -16,6 +16,8 @@ pub(in crate::analyze) struct Tcp<'a> {
     /// TSval and TSecr (RFC 7323).
     pub timestamps: Option<(u32, u32)>,
     pub options: &'a [u8],
+    /// Bytes of options that were not captured.
+    pub cut: usize,
 }
 
 /// Flags of TCP.
@@ -65,6 +67,7 @@ pub(super) fn parse(payload: &[u8], payload_len: u32) -> Result<Tcp<'_>, Skip> {
         data_len: payload_len - header_len as u32,
         timestamps: timestamps(options),
         options,
+        cut: header_len.saturating_sub(payload.len()),
     })
 }
 

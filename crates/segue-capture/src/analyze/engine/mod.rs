@@ -10,7 +10,8 @@ mod tcp;
 mod udp;
 
 use super::counts::Counts;
-use super::decode::{self, Address, Decoded};
+use super::cuts::{Cuts, Part};
+use super::decode::{self, Address, Decoded, Skip};
 use super::flows::conn::Conn;
 use super::flows::ends::MAX_COPIES;
 use super::flows::item::{Limits, Settings};
@@ -60,12 +61,12 @@ pub(super) struct Engine {
     settings: Settings,
     /// Time of the last packet so far.
     read_to_ns: u64,
-    two: bool,
     places: Places,
     nids: BTreeSet<u64>,
     locators: Vec<Locators>,
     quic_id_lengths: quic_ids::QuicIdLengths,
     early_joins: early_join::EarlyJoins,
+    cuts: Cuts,
 }
 
 /// What an engine has found once there are no more packets.
@@ -132,12 +133,12 @@ impl Engine {
                 start_ns,
             },
             read_to_ns: 0,
-            two,
             places,
             nids: BTreeSet::new(),
             locators: Vec::new(),
             quic_id_lengths: quic_ids::QuicIdLengths::default(),
             early_joins: early_join::EarlyJoins::default(),
+            cuts: Cuts::default(),
         }
     }
 
@@ -145,22 +146,52 @@ impl Engine {
     pub(super) fn packet(&mut self, capture: u8, time_ns: u64, record: &Record<'_>) {
         let number = usize::from(capture & 1);
         self.read_to_ns = self.read_to_ns.max(time_ns);
+        let is_cut = (record.bytes.len() as u64) < u64::from(record.wire_len);
         let packet = match decode::decode(record.link, record.bytes, record.wire_len) {
             Ok(packet) => packet,
-            Err(skip) => return self.counts[number].skipped(skip),
+            Err(skip) => {
+                if skip == Skip::CutOff && is_cut {
+                    self.headers_cut_off(record);
+                }
+                return self.counts[number].skipped(skip);
+            }
         };
         self.counts[number].packet(&packet);
         let found = self.place(capture, time_ns, record, packet);
         let result = match packet.protocol {
             decode::TCP => self.tcp(&found),
             decode::UDP => self.udp(&found),
-            decode::SCTP => self.sctp(&found, packet.payload),
+            decode::SCTP => self.sctp(&found, packet.payload, packet.payload_len),
             decode::ICMPV6 => self.icmpv6(&found),
             decode::MOBILITY => self.mobility(&found),
             _ => Ok(()),
         };
         if let Err(skip) = result {
+            if skip == Skip::CutOff && is_cut {
+                let part = match packet.protocol {
+                    // which locators are one host's, only what is behind tells
+                    _ if found.ends != packet.identity => Part::Network,
+                    decode::TCP => Part::Tcp,
+                    decode::UDP => Part::Udp,
+                    decode::SCTP => Part::Sctp,
+                    _ => Part::Network,
+                };
+                self.cuts.packet(part, packet.identity, found.needed(1));
+            }
             self.counts[number].skipped(skip);
+        }
+    }
+
+    /// The network layer of a packet is cut off: behind its addresses, or within them.
+    #[cold]
+    fn headers_cut_off(&mut self, record: &Record<'_>) {
+        let needed_bytes = record.bytes.len() as u32 + 1;
+        match decode::outer(record.link, record.bytes) {
+            Some(outer) => self.cuts.packet(Part::Network, outer, needed_bytes),
+            // a flow may have gone on there if its transport can move it
+            None => [Part::Tcp, Part::Udp, Part::Sctp]
+                .into_iter()
+                .for_each(|part| self.cuts.packet(part, Default::default(), needed_bytes)),
         }
     }
 
@@ -196,12 +227,11 @@ impl Engine {
             None => Role::Somewhere,
         };
         let away = |end: Address| self.places.is_local(1 - (capture & 1), end);
-        let both = self.two
-            && match role {
-                Role::Sender => away(ends.1),
-                Role::Receiver => away(ends.0),
-                Role::Somewhere => false,
-            };
+        let both = match role {
+            Role::Sender => away(ends.1),
+            Role::Receiver => away(ends.0),
+            Role::Somewhere => false,
+        };
         let sight = Sight {
             time_ns,
             capture,
@@ -214,7 +244,12 @@ impl Engine {
             taken,
             both,
         };
-        Seen { sight, packet, ends }
+        Seen {
+            sight,
+            packet,
+            ends,
+            captured: record.bytes.len() as u32,
+        }
     }
 
     /// Whether a host has the locator of an address, by what it said last itself.
@@ -277,7 +312,11 @@ impl Engine {
         };
         let parent = conn.parent();
         self.note_limits(&conn);
-        self.results.add(slot.id, *conn, &self.settings, self.read_to_ns);
+        match self.cuts.of(slot.id, &conn, self.read_to_ns) {
+            None => self.results.add(slot.id, *conn, &self.settings, self.read_to_ns),
+            Some(cut) => self.results.add_cut(&conn, cut, &self.settings),
+        }
+        self.cuts.forget(slot.id);
         if let Some(parent) = parent
             && let Some(connection) = self.table.get(parent)
             && connection.subflow_ends()
@@ -302,7 +341,7 @@ impl Engine {
             flows_total: self.table.total(),
             ..self
                 .results
-                .glance(flows, signals, &self.settings, self.read_to_ns)
+                .glance(flows, &self.cuts, signals, &self.settings, self.read_to_ns)
         }
     }
 
@@ -313,6 +352,10 @@ impl Engine {
         }
         for _ in 0..self.early_joins.len() {
             self.limit(early_join::UNKNOWN);
+        }
+        if self.cuts.beyond() > 0 {
+            self.limits
+                .insert("hosts-with-headers-cut-off-beyond-limit", self.cuts.beyond());
         }
         Outcome {
             flows_total: self.table.total(),

@@ -12,9 +12,16 @@ pub(super) struct Seen<'a> {
     pub packet: Decoded<'a>,
     /// Source and destination as identities.
     pub ends: (Address, Address),
+    /// So many bytes of it were captured.
+    pub captured: u32,
 }
 
 impl Seen<'_> {
+    /// How much of it has to be captured for so many bytes more to be there.
+    pub(super) fn needed(&self, missing: usize) -> u32 {
+        self.captured.saturating_add(missing as u32)
+    }
+
     /// Source and destination, as identities with their ports.
     pub(super) const fn pair(&self) -> (End, End) {
         let (source, destination) = self.sight.ports;

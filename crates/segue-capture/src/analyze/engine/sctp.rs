@@ -17,12 +17,12 @@ use segue_wire::sctp::parameter_type::{
 };
 
 impl Engine {
-    /// A packet from its common header on.
+    /// A packet from its common header on, so long on the wire.
     ///
     /// ```text
     /// | source port (2) | destination port (2) | verification tag (4) | checksum (4) | chunks ...
     /// ```
-    pub(super) fn sctp(&mut self, found: &Seen<'_>, payload: &[u8]) -> Result<(), Skip> {
+    pub(super) fn sctp(&mut self, found: &Seen<'_>, payload: &[u8], wire_len: u32) -> Result<(), Skip> {
         let &[s0, s1, d0, d1, t0, t1, t2, t3, ..] = payload.first_chunk::<12>().ok_or(Skip::CutOff)?;
         let mut found = *found;
         found.sight.ports = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
@@ -36,6 +36,10 @@ impl Engine {
         let (source, destination) = found.pair();
         let direction = conn.tagged(tag, source, destination);
         conn.packet(direction, &found.sight);
+        let missing = missing(chunks, (wire_len as usize).saturating_sub(12));
+        if missing > 0 {
+            self.cuts.flow(slot.id, found.needed(missing));
+        }
         self.chunks(&found, slot, direction, chunks)
     }
 
@@ -221,6 +225,35 @@ impl Engine {
                 conn.announced(1 - direction, to, &found.sight);
             }
         }
+    }
+}
+
+/// Bytes that are missing, at least, of what has to be known of chunks that were so long on the wire.
+fn missing(chunks: &[u8], wire_len: usize) -> usize {
+    if chunks.len() >= wire_len {
+        return 0;
+    }
+    let mut at = 0;
+    while let Some(&[kind, _, l0, l1]) = chunks.get(at..).and_then(|c| c.first_chunk()) {
+        let len = usize::from(u16::from_be_bytes([l0, l1]));
+        // what a chunk carries need not be there, but for what is read of it
+        let read = match kind {
+            DATA => 16,
+            I_DATA | INIT | INIT_ACK => 20,
+            SACK | NR_SACK | ASCONF | ASCONF_ACK => len,
+            _ => 4,
+        };
+        let end = at + read.min(len);
+        if len < 4 || end > chunks.len() {
+            return end.saturating_sub(chunks.len()).max(1);
+        }
+        at += len.next_multiple_of(4);
+    }
+    // padding behind the last is none of a chunk
+    if at + 4 > wire_len {
+        0
+    } else {
+        (at + 4).saturating_sub(chunks.len())
     }
 }
 

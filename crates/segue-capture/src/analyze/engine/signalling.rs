@@ -39,6 +39,9 @@ impl Engine {
             .unwrap_or_default()
             .chunks_exact(12)
             .take(usize::from(count));
+        if found.packet.payload.len() < (8 + 12 * usize::from(count)).min(found.packet.payload_len as usize) {
+            return Err(Skip::CutOff);
+        }
         let valid: Vec<u64> = entries
             .filter(|e| matches!(e, [.., l0, l1] if *l0 != 0 || *l1 != 0))
             .filter_map(|e| e.first_chunk().map(|b| u64::from_be_bytes(*b)))
@@ -92,6 +95,14 @@ impl Engine {
         );
         let (source, destination) = found.packet.identity;
         let home = if to_mobile { destination } else { source };
+        // | ... | sequence number and flags, or status, flags and sequence number (4) |
+        if matches!(
+            kind,
+            SignalKind::BindingUpdate | SignalKind::BindingAcknowledgement
+        ) && found.packet.payload.len() < 10.min(found.packet.payload_len as usize)
+        {
+            return Err(Skip::CutOff);
+        }
         let asked = match found.packet.payload {
             // | sequence number (2) | A, flags | ...
             [_, _, 5, _, _, _, n0, n1, flags, ..] => (flags & 0x80 != 0, Some([*n0, *n1])),

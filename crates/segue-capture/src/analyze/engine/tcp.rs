@@ -22,6 +22,9 @@ impl Engine {
         } else {
             slot
         };
+        if tcp.cut > 0 {
+            self.options_cut_off(&found, slot, &tcp);
+        }
         let limits = self.limits();
         let Some(conn) = self.table.get(slot) else {
             return Ok(());
@@ -68,6 +71,25 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// The end of the options was not captured. What is behind the timestamps of an established connection that is none of MPTCP are
+    /// selective acknowledgements.
+    #[cold]
+    fn options_cut_off(&mut self, found: &Seen<'_>, slot: Slot, tcp: &Tcp<'_>) {
+        let needed_bytes = found.needed(tcp.cut);
+        let Some(conn) = self.table.get(slot) else {
+            return;
+        };
+        let acknowledges = tcp.flags & flag::SYN == 0 && tcp.timestamps.is_some() && conn.subflow().is_none();
+        let parent = conn.parent();
+        if acknowledges {
+            return self.cuts.acknowledgement(slot.id, needed_bytes);
+        }
+        self.cuts.flow(slot.id, needed_bytes);
+        if let Some(connection) = parent {
+            self.cuts.flow(connection.id, needed_bytes);
+        }
     }
 
     /// Whether a SYN begins another connection between the same ends.

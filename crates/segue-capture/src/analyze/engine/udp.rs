@@ -34,8 +34,8 @@ impl Engine {
         let (source_port, destination_port, data, data_len) = decode::udp(&found.packet)?;
         let mut found = *found;
         found.sight.ports = (source_port, destination_port);
-        if (source_port == SCTP_PORT || destination_port == SCTP_PORT) && data.len() >= 16 {
-            return self.sctp(&found, data);
+        if (source_port == SCTP_PORT || destination_port == SCTP_PORT) && data_len >= 16 {
+            return self.sctp(&found, data, data_len);
         }
         let key = ends_key(KeyKind::Udp, &found);
         let content = content(data, data_len);
@@ -55,8 +55,32 @@ impl Engine {
                 None => self.new_flow(key, Protocol::Udp, &found),
             },
         };
+        let missing = self.missing(data, data_len);
+        if missing > 0 {
+            self.cuts.flow(slot.id, found.needed(missing));
+        }
         self.datagram(&found, slot, &content, data, data_len);
         Ok(())
+    }
+
+    /// Bytes that are missing, at least, to tell of which flow a datagram is that was so long on the wire.
+    fn missing(&self, data: &[u8], data_len: u32) -> usize {
+        if data.len() >= data_len as usize {
+            return 0;
+        }
+        let needed = match data {
+            [] => 1,
+            // of WireGuard: indexes and a counter
+            [1..=4, rest @ ..] if rest.iter().take(3).all(|byte| *byte == 0) => 16,
+            // of QUIC: a version, and two connection IDs of so many bytes (RFC 9000 section 17.2)
+            [0xc0..=0xff, ..] => match quic_ids_end(data) {
+                Ok(end) => end,
+                Err(needed) => needed,
+            },
+            [0x40..=0x7f, ..] => 1 + self.quic_id_lengths.iter().copied().max().map_or(0, usize::from),
+            _ => 0,
+        };
+        needed.min(data_len as usize).saturating_sub(data.len())
     }
 
     /// Whether the index of a datagram is another flow's than that of its ends. So it is where a peer had sent nothing
@@ -106,6 +130,7 @@ impl Engine {
 
     fn datagram(&mut self, found: &Seen<'_>, slot: Slot, content: &Content<'_>, data: &[u8], data_len: u32) {
         let limits = self.limits();
+        let compared = self.places.both_have().saturating_sub(8).min(COMPARED);
         let Some(conn) = self.table.get(slot) else {
             return;
         };
@@ -154,8 +179,13 @@ impl Engine {
             let mut item = Item::new(seq, 1, bytes, None);
             if found.sight.both && conn.protocol() != Protocol::Wireguard {
                 // nothing in a datagram says which one it is: it goes by what it carries
-                let what = fingerprint(data, data_len);
-                item.number = conn.number_of_datagram(direction, found.sight.role, what);
+                let there = data.len() >= compared.min(data_len as usize);
+                let what = fingerprint(data, data_len, compared);
+                item.number = if there {
+                    conn.number_of_datagram(direction, found.sight.role, what)
+                } else {
+                    None
+                };
             }
             conn.data(
                 direction,
@@ -182,13 +212,13 @@ impl Engine {
     }
 }
 
-/// Bytes of a datagram by which it is known again.
+/// Bytes of a datagram by which it is known again, where both captures have them.
 const COMPARED: usize = 64;
 
-/// A hash of a datagram.
-fn fingerprint(data: &[u8], data_len: u32) -> u64 {
+/// A hash of a datagram, by so many bytes.
+fn fingerprint(data: &[u8], data_len: u32, compared: usize) -> u64 {
     let mut hash = u64::from(data_len) ^ 0x9e37_79b9_7f4a_7c15;
-    for word in data.get(..data.len().min(COMPARED)).unwrap_or_default().chunks(8) {
+    for word in data.get(..data.len().min(compared)).unwrap_or_default().chunks(8) {
         let mut value = [0; 8];
         value.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
         let wide = u128::from(u64::from_le_bytes(value) ^ hash) * 0xd1b5_4a32_d192_ed03_u128;
@@ -254,8 +284,7 @@ fn wireguard(data: &[u8], data_len: u32) -> Option<Content<'_>> {
 fn quic_long(data: &[u8]) -> Option<Content<'_>> {
     let &[first, v0, v1, v2, v3, len] = data.first_chunk()?;
     let version = u32::from_be_bytes([v0, v1, v2, v3]);
-    let known = matches!(version, 1 | 0x6b33_43cf) || version >> 8 == 0x00ff_0000;
-    if first & 0xc0 != 0xc0 || !known || len > 20 {
+    if first & 0xc0 != 0xc0 || !is_quic_version(version) || len > 20 {
         return None;
     }
     let destination_id = data.get(6..6 + usize::from(len))?;
@@ -266,6 +295,25 @@ fn quic_long(data: &[u8]) -> Option<Content<'_>> {
         destination_id,
         source_id,
     })
+}
+
+/// Where the connection IDs of a long header end; as far as it has to be there to know, if it is not. Zero for what is none.
+fn quic_ids_end(data: &[u8]) -> Result<usize, usize> {
+    let Some(head) = data.first_chunk::<6>() else {
+        return Err(6);
+    };
+    let [_, v0, v1, v2, v3, len] = *head;
+    if !is_quic_version(u32::from_be_bytes([v0, v1, v2, v3])) || len > 20 {
+        return Ok(0);
+    }
+    let source_at = 6 + usize::from(len);
+    let source_len = data.get(source_at).ok_or(source_at + 1)?;
+    Ok(source_at + 1 + usize::from(*source_len))
+}
+
+/// Versions of QUIC that are known: 1 and 2 (RFC 9000, RFC 9369) and drafts.
+const fn is_quic_version(version: u32) -> bool {
+    matches!(version, 1 | 0x6b33_43cf) || version >> 8 == 0x00ff_0000
 }
 
 /// Connection IDs shorter than this are too likely to be met by chance.
@@ -389,13 +437,17 @@ mod tests {
     #[test]
     fn a_datagram_is_compared_by_its_length_and_its_first_64_bytes() {
         let data = [3; 80];
-        let known = fingerprint(&data, 80);
-        assert_ne!(known, fingerprint(&data, 81));
+        let known = fingerprint(&data, 80, COMPARED);
+        assert_ne!(known, fingerprint(&data, 81, COMPARED));
         let mut seen = std::collections::BTreeSet::from([known]);
         for bit in 0..80 * 8 {
             let mut other = data;
             other[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(seen.insert(fingerprint(&other, 80)), bit / 8 < 64, "bit {bit}");
+            assert_eq!(
+                seen.insert(fingerprint(&other, 80, COMPARED)),
+                bit / 8 < 64,
+                "bit {bit}"
+            );
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A look at flows that have not ended.
 
 use super::Results;
+use crate::analyze::cuts::Cuts;
 use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::item::Settings;
 use crate::analyze::found::Found;
@@ -37,6 +38,7 @@ impl Results {
     pub(in crate::analyze) fn glance<'a>(
         &self,
         go_on: impl Iterator<Item = (u64, &'a Conn)>,
+        cuts: &Cuts,
         signals: &[Heard],
         settings: &Settings,
         end_ns: u64,
@@ -46,6 +48,9 @@ impl Results {
         let mut last = self.handovers.iter().max_by_key(|h| h.first_new_ns()).cloned();
         let mut shown: Vec<Glanced> = Vec::new();
         for (id, conn) in go_on {
+            if cuts.of(id, conn, end_ns).is_some() {
+                continue;
+            }
             let Some(glanced) = glanced(id, conn, settings, end_ns) else {
                 continue;
             };

@@ -18,6 +18,7 @@ mod readers;
 mod robustness;
 mod signalling;
 mod signals;
+mod snapped;
 mod transports;
 
 use super::*;

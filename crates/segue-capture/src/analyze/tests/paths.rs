@@ -258,7 +258,10 @@ fn what_a_sender_does_is_seen_where_it_is() {
         assert_eq!(c.half(1).progress().acked(), acked);
         let heard = (role != Role::Sender).then_some(4);
         assert_eq!(c.half(1).progress().heard_ns(), heard);
-        assert_eq!((c.half(0).has_left(), c.last_ns()), (role != Role::Receiver, 4));
+        assert_eq!(
+            (c.half(0).has_left(), c.heard_ns().1),
+            (role != Role::Receiver, 4)
+        );
         let (_, [observed, _]) = c.finish(S, S);
         assert_eq!(
             (observed.place, observed.packets, observed.certain),

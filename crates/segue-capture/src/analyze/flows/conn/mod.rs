@@ -456,9 +456,9 @@ impl Conn {
         &self.parties
     }
 
-    /// When it was last heard of.
-    pub(in crate::analyze) const fn last_ns(&self) -> u64 {
-        self.last_ns
+    /// When it was first heard of, and when last.
+    pub(in crate::analyze) const fn heard_ns(&self) -> (u64, u64) {
+        (self.begin_ns, self.last_ns)
     }
 
     /// What was not followed, by the name of its limit.
