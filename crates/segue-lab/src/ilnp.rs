@@ -231,6 +231,8 @@ impl RealHost {
                 ShimEvent::UpdateDirectory => ("update_directory", json!({})),
                 ShimEvent::LookUp { peer } => ("look_up", json!({ "peer": peer.to_string() })),
                 ShimEvent::FormAddress(local) => ("form_address", at(local)),
+                ShimEvent::AssignAddress(local) => ("assign_address", at(local)),
+                ShimEvent::AnnounceAddress(local) => ("announce_address", at(local)),
                 ShimEvent::WithdrawAddress(local) => ("withdraw_address", at(local)),
             },
         }

@@ -289,6 +289,16 @@ impl Node {
                     port.acquisition.add_address(now, local.address);
                 }
             }
+            ShimEvent::AssignAddress(local) => {
+                if let Some(port) = self.ports.get_mut(usize::from(local.interface.0)) {
+                    port.acquisition.assign_address(now, local.address);
+                }
+            }
+            ShimEvent::AnnounceAddress(local) => {
+                if let Some(port) = self.ports.get_mut(usize::from(local.interface.0)) {
+                    port.acquisition.announce_address(local.address);
+                }
+            }
             ShimEvent::WithdrawAddress(local) => {
                 if let Some(port) = self.ports.get_mut(usize::from(local.interface.0)) {
                     port.acquisition.remove_address(now, local.address);

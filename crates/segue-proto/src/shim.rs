@@ -72,7 +72,15 @@ pub enum ShimEvent {
     /// The shim asks for this address on this interface, beside those that there are: duplicate address detection as usual,
     /// and [`AddressEvent::Ready`] when it can be used (ILNP: an ephemeral identifier).
     FormAddress(LocalAddress),
-    /// An address that was asked for by [`FormAddress`](Self::FormAddress) is no longer needed.
+    /// The shim asks for this address on this interface, of which it is sure that no other node has it: as
+    /// [`FormAddress`](Self::FormAddress), without duplicate address detection (Mobile IPv6: its home address, which the home
+    /// agent defends; RFC 6275 section 11.5.5).
+    AssignAddress(LocalAddress),
+    /// Everybody on the link of this interface is to be told that the address is this interface's (Mobile IPv6: its home
+    /// address, when the home agent no longer has its packets; RFC 6275 section 11.5.5).
+    AnnounceAddress(LocalAddress),
+    /// An address that was asked for by [`FormAddress`](Self::FormAddress) or [`AssignAddress`](Self::AssignAddress) is no
+    /// longer needed.
     WithdrawAddress(LocalAddress),
     /// The shim needs to know where `peer` is, and asks the directory: for a first packet, or because both ends moved at
     /// once (RFC 6740 section 6.2).

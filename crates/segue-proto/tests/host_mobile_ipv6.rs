@@ -3,6 +3,7 @@
 
 use segue_proto::address::Method;
 use segue_proto::app::{self, Kind, Role};
+use segue_proto::contract::LocalAddress;
 use segue_proto::host::{
     Addressing, Host, HostConfig, HostEvent, InterfaceConfig, LocationConfig, ShimConfig,
 };
@@ -13,9 +14,10 @@ use segue_proto::nd::{AdvertisedPrefix, RouterConfig, RouterNd, form_address};
 use segue_proto::random::Stream;
 use segue_proto::shim::ShimEvent;
 use segue_proto::{CellId, Duration, Instant, InterfaceId, LinkEvent, Transmit, nd, sctp};
-use segue_wire::icmpv6::nd::LinkLayerAddress;
+use segue_wire::icmpv6::Icmpv6;
+use segue_wire::icmpv6::nd::{LinkLayerAddress, NdOption};
 use segue_wire::{Packet, Payload};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 const CN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1);
@@ -67,6 +69,11 @@ struct World {
     events: Vec<(Instant, ShimEvent)>,
     /// Source addresses of the correspondent's data at the mobile host's radio, outermost header.
     ways: Vec<(Instant, Ipv6Addr)>,
+    /// What the routers' neighbour caches have: addresses of the mobile host, where it can use them, and when each came.
+    neighbors: BTreeSet<(InterfaceId, Ipv6Addr)>,
+    ready: Vec<(Instant, LocalAddress)>,
+    /// Addresses that the mobile host has told a whole link of, with the link-layer address.
+    announced: Vec<(Instant, Ipv6Addr, LinkLayerAddress)>,
 }
 
 impl World {
@@ -168,6 +175,9 @@ impl World {
             sent: 0,
             events: Vec::new(),
             ways: Vec::new(),
+            neighbors: BTreeSet::new(),
+            ready: Vec::new(),
+            announced: Vec::new(),
         }
     }
 
@@ -261,8 +271,16 @@ impl World {
             }
             while let Some(event) = self.mobile.poll_event() {
                 quiet = false;
-                if let HostEvent::Shim(event) = event {
-                    self.events.push((self.now, event));
+                match event {
+                    HostEvent::Shim(event) => self.events.push((self.now, event)),
+                    HostEvent::AddressReady(local) => {
+                        self.neighbors.insert((local.interface, local.address));
+                        self.ready.push((self.now, local));
+                    }
+                    HostEvent::AddressLost(local) => {
+                        self.neighbors.remove(&(local.interface, local.address));
+                    }
+                    _ => {}
                 }
             }
             while self.correspondent.poll_event().is_some() {
@@ -296,13 +314,15 @@ impl World {
                 match to {
                     To::Correspondent => self.correspondent.handle_packet(now, InterfaceId(0), packet),
                     To::Router(cell) => {
+                        self.note_announcement(&packet);
                         if let Some(router) = self.routers.get_mut(&cell) {
                             router.handle_packet(now, &packet);
                         }
                     }
                     To::Core => self.forward(packet),
                     To::Mobile(cell) => {
-                        if let Some(interface) = self.cells.iter().position(|c| *c == Some(cell)) {
+                        let interface = self.cells.iter().position(|c| *c == Some(cell));
+                        if let Some(interface) = interface.filter(|i| self.takes(*i, &packet)) {
                             let data = match &packet.payload {
                                 Payload::Ipv6(inner) => !matches!(inner.payload, Payload::Mobility(_)),
                                 payload => matches!(payload, Payload::Sctp(_) | Payload::Tcp(_)),
@@ -331,6 +351,28 @@ impl World {
                 }
             }
             self.drain();
+        }
+    }
+
+    /// Whether the router of the cell that an interface is in finds it by the destination of a packet.
+    fn takes(&self, interface: usize, packet: &Packet) -> bool {
+        let to = packet.ip.destination;
+        let local = to.is_multicast() || to.is_unicast_link_local();
+        local || self.neighbors.contains(&(InterfaceId(interface as u8), to))
+    }
+
+    fn note_announcement(&mut self, packet: &Packet) {
+        if let Payload::Icmpv6(Icmpv6::NeighborAdvertisement(told)) = &packet.payload
+            && packet.ip.destination.is_multicast()
+            && told.override_flag
+            && !told.solicited
+        {
+            let link_layer = told.options.iter().find_map(|option| match option {
+                NdOption::TargetLinkLayerAddress(link_layer) => Some(*link_layer),
+                _ => None,
+            });
+            let link_layer = link_layer.expect("the option that it is about");
+            self.announced.push((self.now, told.target, link_layer));
         }
     }
 
@@ -467,4 +509,62 @@ fn move_and_take_the_direct_way(transport: app::Transport) {
     let count = |name: &str| counters.iter().find(|c| c.0 == name).map(|c| c.1);
     assert_eq!(count("handoffs_begun"), Some(2));
     assert_eq!(count("handoffs_done"), Some(2));
+}
+
+/// RFC 6275 section 11.5.5: the node comes home by the other radio than the one that its home address was made for. It has the
+/// address there at once, without duplicate address detection, for the home agent defends it; tells the link of it when the home
+/// agent has let it go; and takes it along when it leaves again.
+#[test]
+fn a_node_comes_home_by_whichever_radio() {
+    let mut world = leave_home(true, app::Transport::Tcp);
+    world.run(ms(10_000));
+    world.down(1);
+    world.up(1, HOME_CELL);
+    let back = world.now;
+    world.run(ms(5000));
+    let ready = |world: &World, address| {
+        let mut of_radio = world.ready.iter().filter(|(_, l)| l.interface == InterfaceId(1));
+        of_radio.rfind(|(_, l)| l.address == address).map(|(at, _)| *at)
+    };
+    // the radio's own address takes duplicate address detection, and shows that the node is at home
+    let own = ready(&world, form_address(prefix(HOME_CELL), mac(2)));
+    assert_eq!(ready(&world, home()), own);
+    let own = own.expect("an address at home");
+    assert!(own > back + ms(1000));
+    // Binding Update and Acknowledgement, 5 ms each way
+    assert_eq!(world.announced, [(own + ms(15), home(), mac(2))]);
+    assert!(!world.home_agent.intercepts(world.now, home()));
+    let before = world.received();
+    world.run(ms(2000));
+    assert!(world.received() > before, "data flows at home");
+    assert!(world.ways.last().is_some_and(|(_, from)| *from == CN));
+
+    // away by the first radio, and the second forgets the address although its link is still there
+    world.up(0, 2);
+    world.run(ms(3000));
+    world.down(1);
+    assert!(!world.neighbors.contains(&(InterfaceId(1), home())));
+    world.run(ms(10_000));
+    let before = world.received();
+    world.run(ms(2000));
+    assert!(world.received() > before, "data flows in the foreign network");
+    let counters = world.mobile.shim().expect("shim").counters();
+    let done = counters.iter().find(|c| c.0 == "handoffs_done").map(|c| c.1);
+    assert_eq!(done, Some(3));
+}
+
+/// A node whose binding is over when it comes home, or that never had one, detects duplicates first.
+#[test]
+fn without_a_binding_the_home_address_is_formed_as_any_other() {
+    let mut world = World::new(true, app::Transport::Tcp);
+    world.up(1, HOME_CELL);
+    world.run(ms(10_000));
+    let at = |address| {
+        let mut all = world.ready.iter().filter(|(_, l)| l.address == address);
+        all.next().map(|(at, local)| (*at, local.interface))
+    };
+    let (own, _) = at(form_address(prefix(HOME_CELL), mac(2))).expect("an address at home");
+    assert_eq!(at(home()), Some((own + ms(1000), InterfaceId(1))));
+    assert_eq!(world.announced, []);
+    assert!(world.received() > 0, "data flows at home");
 }

@@ -242,3 +242,93 @@ fn slowest_advertisement(trace: &Trace) -> Duration {
     }
     Duration::from_nanos(slowest)
 }
+
+/// A host with two radios that is in turn at home, in two other networks, and at home again by the clock: by its second radio, since
+/// the first is in the network that it leaves.
+const HOME_AGAIN: &str = r#"
+name = "home again"
+duration = "60 s"
+host = [{ name = "cn" }, { name = "mn", radios = 2 }]
+router = [{ name = "r" }, { name = "home" }, { name = "a" }, { name = "b" }]
+
+[mobile]
+host = "mn"
+pattern = "still"
+from = ["0 m", "0 m"]
+speed = "0 m/s"
+
+[mip6.mobile_node]
+handoff = "on-link-loss"
+
+[[link]]
+between = ["cn", "r"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[[link]]
+between = ["r", "home"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[[link]]
+between = ["r", "a"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[[link]]
+between = ["r", "b"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[[cell]]
+name = "home"
+router = "home"
+technology = "lan"
+present = ["0 s..15 s", "40 s.."]
+
+[[cell]]
+name = "a"
+router = "a"
+technology = "lan"
+present = "10 s..30 s"
+
+[[cell]]
+name = "b"
+router = "b"
+technology = "lan"
+present = "25 s..45 s"
+
+[[application]]
+kind = "constant-rate"
+transport = "udp"
+from = "cn"
+to = "mn"
+rate = "400 kbit/s"
+message = "500 B"
+start = "5 s"
+"#;
+
+#[test]
+fn a_mobile_node_comes_home_by_its_other_radio() {
+    // a server has another address for it, so that it has to form its home address at the beginning
+    for (scheme, method, formed) in [
+        ("mip6", "fixed", 0),
+        ("mip6", "slaac", 0),
+        ("mip6-ro", "slaac", 0),
+        ("mip6-ro", "dhcpv6", 1),
+    ] {
+        let settings = [("scheme", scheme), ("address.method", method)];
+        let (m, trace) = traced(HOME_AGAIN, &settings);
+        let ended = m.handoffs.iter().filter(|h| h.handoff_delay_s.is_some()).count();
+        assert_eq!(ended, 3, "{scheme}, {method}: {:?}", m.handoffs);
+        // without duplicate address detection, and told to the link when the home agent has let it go
+        assert_eq!(events(&trace, "assign-address"), 1, "{scheme}, {method}");
+        assert_eq!(events(&trace, "announce-address"), 1, "{scheme}, {method}");
+        assert_eq!(events(&trace, "form-address"), formed, "{scheme}, {method}");
+        // a hundred messages a second, from the last handoff, at 45 s, on
+        let received = &m.flows[0].received_bytes_by_second;
+        assert_eq!(received[47..59], [50_000; 12], "{scheme}, {method}: {received:?}");
+        let exact = metrics(HOME_AGAIN, &[&settings[..], &[("wire", "exact")]].concat(), 1);
+        assert_eq!(m, exact, "{scheme}, {method}: typed and exact wire differ");
+    }
+}

@@ -1,12 +1,17 @@
 //! RFC 6275: home registration, the tunnel, returning home; with the authentication of RFC 4285.
 
 use segue_conformance::mip6::*;
+use segue_proto::contract::LocalAddress;
 use segue_proto::mip6::{HomeAgentEvent, ReplayProtection};
 use segue_proto::shim::ShimEvent;
-use segue_proto::{Duration, Instant};
+use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::mobility::{MobilityMessage, MobilityOption, binding_status};
 use segue_wire::{ExtensionHeader, Packet, Payload};
+use std::net::Ipv6Addr;
+
+/// An address that another interface has on the home link.
+const OTHER_AT_HOME: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 7);
 
 fn is_update(message: &MobilityMessage) -> bool {
     matches!(message, MobilityMessage::BindingUpdate(_))
@@ -219,6 +224,10 @@ fn s11_5_5_back_home_the_binding_is_deleted() {
                     from: Some(CARE_OF),
                     to: HOME
                 },
+                ShimEvent::AnnounceAddress(LocalAddress {
+                    interface: InterfaceId(0),
+                    address: HOME
+                }),
                 ShimEvent::HandoffDone { to: HOME, .. },
             ]
         ),
@@ -230,6 +239,44 @@ fn s11_5_5_back_home_the_binding_is_deleted() {
     net.run(secs(1));
     assert_eq!(net.take_received(MN).len() + net.take_received(CN).len(), 2);
     assert_eq!(net.sent.len(), 2, "no tunnel");
+}
+
+/// Section 11.5.5: the home address belongs on the interface that is on the home link, without duplicate address detection while
+/// there is a binding, since the home agent defends it; and nowhere any more once the node has left.
+#[test]
+fn s11_5_5_home_by_another_interface_the_home_address_is_there_too() {
+    let local = LocalAddress {
+        interface: InterfaceId(2),
+        address: HOME,
+    };
+    let asks = |net: &mut Net| -> Vec<ShimEvent> {
+        let events = net.take_events(MN).into_iter();
+        let is_asked = |e: &ShimEvent| {
+            matches!(
+                e,
+                ShimEvent::FormAddress(_) | ShimEvent::AssignAddress(_) | ShimEvent::WithdrawAddress(_)
+            )
+        };
+        events.filter(is_asked).collect()
+    };
+    let mut net = away(|config| config.home_lifetime = secs(8));
+    net.take_events(MN);
+    net.hand_over(MN, 1, 2, OTHER_AT_HOME);
+    net.run(secs(1));
+    assert_eq!(asks(&mut net), [ShimEvent::AssignAddress(local)]);
+    assert!(net.mobile(MN).is_at_home());
+    net.hand_over(MN, 2, 1, CARE_OF);
+    net.run(secs(1));
+    assert_eq!(asks(&mut net), [ShimEvent::WithdrawAddress(local)]);
+
+    // section 11.5.5 again: "SHOULD" detect duplicates once all bindings have expired
+    net.detach(MN, 1);
+    net.run(secs(60));
+    assert_eq!(net.mobile(MN).registered(), None);
+    net.link_up(MN, 2);
+    net.attach(MN, 2, OTHER_AT_HOME);
+    net.run(secs(1));
+    assert_eq!(asks(&mut net), [ShimEvent::FormAddress(local)]);
 }
 
 /// Section 11.7.1: refreshed before it ends, at the pace that the home agent advises (section 6.2.4).

@@ -138,7 +138,18 @@ impl Acquisition {
         self.advance(now);
     }
 
-    /// Takes away an address that [`add_address`](Self::add_address) added.
+    /// Adds an address that no other node of the link has, so that it can be used at once: without duplicate address detection.
+    pub fn assign_address(&mut self, now: Instant, address: Ipv6Addr) {
+        self.nd.assign_address(address);
+        self.advance(now);
+    }
+
+    /// Tells everybody on the link that an address is this interface's, if it can be used: see [`HostNd::announce_address`].
+    pub fn announce_address(&mut self, address: Ipv6Addr) {
+        self.nd.announce_address(address);
+    }
+
+    /// Takes away an address that [`add_address`](Self::add_address) or [`assign_address`](Self::assign_address) added.
     pub fn remove_address(&mut self, now: Instant, address: Ipv6Addr) {
         self.nd.remove_address(address);
         self.advance(now);

@@ -246,6 +246,17 @@ impl Host {
                     self.address_ready(local);
                 }
             }
+            ShimEvent::AssignAddress(local) => {
+                self.dirty = true;
+                if !self.interfaces.assign_address(now, local) {
+                    self.tell_shim(now, &AddressEvent::Ready(local));
+                    self.address_ready(local);
+                }
+            }
+            ShimEvent::AnnounceAddress(local) => {
+                self.dirty = true;
+                self.interfaces.announce_address(local);
+            }
             ShimEvent::WithdrawAddress(local) => {
                 self.dirty = true;
                 if !self.interfaces.remove_address(now, local) {

@@ -19,6 +19,15 @@ pub(super) enum Attachment {
     Away(LocalAddress),
 }
 
+/// What becomes of the home address on the interfaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HomeAddressPlaces {
+    /// It was asked for there, and is not needed there any more.
+    pub no_longer: Option<LocalAddress>,
+    /// It is to be asked for there.
+    pub from_now_on: Option<LocalAddress>,
+}
+
 /// Which addresses there are, which routers are heard, and which address is used.
 #[derive(Debug)]
 pub(super) struct Movement {
@@ -26,7 +35,9 @@ pub(super) struct Movement {
     lost_advertisements: u32,
     default_interval: Option<Duration>,
     preference: Vec<u8>,
-    home_prefix: u64,
+    home_address: Ipv6Addr,
+    /// Where the host was asked for the home address, if it does not acquire it there by itself.
+    home_address_at: Option<LocalAddress>,
     assigned: Vec<Assigned>,
     links: BTreeMap<InterfaceId, Link>,
     current: Option<LocalAddress>,
@@ -69,7 +80,8 @@ impl Movement {
             lost_advertisements: config.lost_advertisements,
             default_interval: config.advertisement_interval,
             preference: config.interface_preference.clone(),
-            home_prefix: prefix(config.home_address),
+            home_address: config.home_address,
+            home_address_at: None,
             assigned: Vec::new(),
             links: BTreeMap::new(),
             current: None,
@@ -81,8 +93,28 @@ impl Movement {
     pub(super) fn attachment(&self) -> Attachment {
         match self.current {
             None => Attachment::Nowhere,
-            Some(local) if prefix(local.address) == self.home_prefix => Attachment::Home(local.interface),
+            Some(local) if prefix(local.address) == prefix(self.home_address) => {
+                Attachment::Home(local.interface)
+            }
             Some(local) => Attachment::Away(local),
+        }
+    }
+
+    /// Where the host is to have the home address from now on: on the interface that is on the home link, unless it is somewhere
+    /// already.
+    pub(super) fn place_home_address(&mut self) -> HomeAddressPlaces {
+        let address = self.home_address;
+        let at_home = match self.attachment() {
+            Attachment::Home(interface) => Some(LocalAddress { interface, address }),
+            _ => None,
+        };
+        let no_longer = self.home_address_at.take_if(|at| Some(*at) != at_home);
+        let is_there = self.home_address_at.is_some() || self.is_assigned(address);
+        let from_now_on = at_home.filter(|_| !is_there);
+        self.home_address_at = self.home_address_at.or(from_now_on);
+        HomeAddressPlaces {
+            no_longer,
+            from_now_on,
         }
     }
 
@@ -115,6 +147,7 @@ impl Movement {
     /// An address can no longer be used.
     pub(super) fn address_lost(&mut self, local: LocalAddress) {
         self.assigned.retain(|a| a.local != local);
+        self.home_address_at.take_if(|at| *at == local);
         self.decide(None);
     }
 
@@ -275,7 +308,7 @@ impl Movement {
     }
 
     fn is_home(&self, local: LocalAddress) -> bool {
-        prefix(local.address) == self.home_prefix
+        prefix(local.address) == prefix(self.home_address)
     }
 
     /// Whether this address is deprecated and another is not, as after its network was renumbered (RFC 4862 section 5.5.4). A

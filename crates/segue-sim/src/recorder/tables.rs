@@ -325,6 +325,8 @@ impl Tables {
             ShimEvent::FellBack { peer } => ("fell-back", peer.to_string()),
             ShimEvent::UpdateDirectory => ("update-directory", String::new()),
             ShimEvent::FormAddress(local) => ("form-address", local.address.to_string()),
+            ShimEvent::AssignAddress(local) => ("assign-address", local.address.to_string()),
+            ShimEvent::AnnounceAddress(local) => ("announce-address", local.address.to_string()),
             ShimEvent::WithdrawAddress(local) => ("withdraw-address", local.address.to_string()),
             ShimEvent::LookUp { peer } => ("look-up", peer.to_string()),
         };

@@ -102,6 +102,21 @@ impl Interfaces {
         acquisition.map(|a| a.add_address(now, local.address)).is_some()
     }
 
+    /// Has another address, without duplicate address detection. Whether the interface acquires them.
+    pub fn assign_address(&mut self, now: Instant, local: LocalAddress) -> bool {
+        let acquisition = self.acquiring(local.interface);
+        acquisition
+            .map(|a| a.assign_address(now, local.address))
+            .is_some()
+    }
+
+    /// Tells the link of an address.
+    pub fn announce_address(&mut self, local: LocalAddress) {
+        if let Some(acquisition) = self.acquiring(local.interface) {
+            acquisition.announce_address(local.address);
+        }
+    }
+
     /// Gives an address up. Whether the interface acquires them.
     pub fn remove_address(&mut self, now: Instant, local: LocalAddress) -> bool {
         let acquisition = self.acquiring(local.interface);

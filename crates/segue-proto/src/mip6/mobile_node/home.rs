@@ -1,6 +1,7 @@
 //! Home registration (RFC 6275 sections 11.7.1, 11.7.3 and 11.8), and returning home (section 11.5.5).
 
-use super::MobileNode;
+use super::{Attachment, MobileNode};
+use crate::contract::LocalAddress;
 use crate::mip6::binding_update_list::{Due, PendingUpdate, Registered};
 use crate::mip6::config::{LIFETIME_UNIT, ReplayProtection};
 use crate::mip6::home_agent::{ntp, timestamp};
@@ -34,6 +35,30 @@ impl MobileNode {
         };
         self.home.begin(now, care_of_address, lifetime, timeout);
         self.send_home_update(now);
+    }
+
+    /// Section 11.5.5: at home the node has its home address on the interface that is there, whichever that is. The home agent
+    /// defends it as long as there may be a binding, so that the node detects no duplicates then; otherwise it should.
+    pub(super) fn place_home_address(&mut self) {
+        let places = self.movement.place_home_address();
+        let bound = self.home.registered().is_some() || self.home.pending().is_some();
+        let ask = if bound {
+            ShimEvent::AssignAddress
+        } else {
+            ShimEvent::FormAddress
+        };
+        self.events
+            .extend(places.no_longer.map(ShimEvent::WithdrawAddress));
+        self.events.extend(places.from_now_on.map(ask));
+    }
+
+    /// Section 11.5.5: the home agent has let the home address go, and those on the home link are to know whose it is.
+    fn announce_home_address(&mut self) {
+        if let Attachment::Home(interface) = self.attachment {
+            let address = self.config.home_address;
+            let local = LocalAddress { interface, address };
+            self.events.push_back(ShimEvent::AnnounceAddress(local));
+        }
     }
 
     /// Retransmissions, refreshes and the end of the binding.
@@ -140,6 +165,9 @@ impl MobileNode {
             Registered::new(now, pending, lifetime, advice.unwrap_or(lifetime * 3 / 4))
         });
         self.home.on_acknowledged(registered);
+        if pending.lifetime() == 0 {
+            self.announce_home_address();
+        }
         if self.handoff.is_some() {
             // those who are being told already go on
             self.tell_correspondents(now);

@@ -196,10 +196,12 @@ impl MobileNode {
     /// Follows the decision of movement detection, if there is a new one.
     fn follow(&mut self, now: Instant) {
         let new = self.movement.attachment();
-        if new == self.attachment {
+        let moved = new != self.attachment;
+        self.attachment = new;
+        self.place_home_address();
+        if !moved {
             return;
         }
-        self.attachment = new;
         if let Some(silence) = &mut self.silence {
             silence.on_moved();
         }

@@ -74,6 +74,22 @@ impl HostNd {
 
 /// Advertisements and solicitations.
 impl HostNd {
+    /// Tells all nodes on the link, unasked, that an address is this interface's, if it can be used: what their neighbour caches
+    /// have is overridden (RFC 4861 section 7.2.6).
+    pub fn announce_address(&mut self, address: Ipv6Addr) {
+        let ready = |(own, state)| own == address && state != AddressState::Tentative;
+        if self.addresses().any(ready) {
+            let message = Icmpv6::NeighborAdvertisement(NeighborAdvertisement {
+                target: address,
+                router: false,
+                solicited: false,
+                override_flag: true,
+                options: vec![NdOption::TargetLinkLayerAddress(self.link_layer)],
+            });
+            self.transmits.push_back(nd_packet(address, ALL_NODES, message));
+        }
+    }
+
     /// RFC 4861 section 6.3.4.
     pub(super) fn handle_advertisement(&mut self, now: Instant, packet: &Packet, ra: &RouterAdvertisement) {
         let router = packet.ip.source;

@@ -207,8 +207,7 @@ impl HostNd {
         valid: Option<Duration>,
         announced: bool,
     ) {
-        let full = self.entries.len() >= MAX_ADDRESSES;
-        if self.disabled || !self.up || full || self.entries.iter().any(|e| e.address == address) {
+        if !self.takes(address) {
             return;
         }
         let mut entry = Entry {
@@ -242,6 +241,26 @@ impl HostNd {
         }
         self.entries.push(entry);
         self.update_timeout();
+    }
+
+    /// Adds an address for ever, without duplicate address detection: nobody else can have it.
+    pub fn assign_address(&mut self, address: Ipv6Addr) {
+        if self.takes(address) {
+            self.events.push_back(NdEvent::AddressReady(address));
+            self.entries.push(Entry {
+                address,
+                state: AddressState::Preferred,
+                dad: None,
+                preferred_until: None,
+                valid_until: None,
+            });
+        }
+    }
+
+    /// Whether another address can be had.
+    fn takes(&self, address: Ipv6Addr) -> bool {
+        let full = self.entries.len() >= MAX_ADDRESSES;
+        !self.disabled && self.up && !full && self.entries.iter().all(|e| e.address != address)
     }
 
     /// Removes an address, of which nothing more is heard then but that it is lost.
