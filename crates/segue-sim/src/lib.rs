@@ -10,6 +10,7 @@ mod capacity;
 pub mod captures;
 pub mod carried;
 pub mod cell_scheduler;
+pub mod constellation;
 mod hints;
 pub mod junit;
 pub mod link;
