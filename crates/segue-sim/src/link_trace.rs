@@ -3,6 +3,8 @@
 //! Both kinds are known to the end from the beginning, so that when a packet will have been sent can be worked out when it
 //! is queued, as on a link of constant rate: the hop stays one event.
 
+use crate::constellation::LIGHT_M_PER_S;
+use segue_proto::units::BitRate;
 use segue_proto::{Duration, Instant};
 
 /// Bytes that a delivery opportunity of Mahimahi carries.
@@ -34,6 +36,26 @@ pub struct Row {
     pub delay: Option<Duration>,
     /// Probability of loss; nothing for the link's own.
     pub loss: Option<f64>,
+}
+
+/// What a link has by itself, where the trace says nothing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Own {
+    /// Rate, bit/s.
+    pub rate_bps: f64,
+    /// Delay.
+    pub delay: Duration,
+}
+
+impl Own {
+    /// Of a direction of a link.
+    #[must_use]
+    pub fn of(rate: BitRate, delay: Duration) -> Self {
+        Self {
+            rate_bps: rate.bits_per_second() as f64,
+            delay,
+        }
+    }
 }
 
 /// How far a link has come in its trace.
@@ -74,24 +96,29 @@ impl LinkTrace {
         Ok(Self::Opportunities { at_ms, period_ms })
     }
 
-    /// Reads CSV with a heading: `time_s` and `rate_bps`, and perhaps `rtt_s` and `loss`.
+    /// Reads CSV with a heading: `time_s`, and perhaps `rate_bps`, `rtt_s` or `distance_m`, and `loss`. What it has not, the link
+    /// has by itself; a distance, metres, adds to its delay what light takes for it.
     ///
     /// # Errors
     /// The line, from 1, and what is wrong there.
-    pub fn csv(text: &str) -> Result<Self, (usize, String)> {
-        const COLUMNS: &str = "expected a heading with time_s and rate_bps, and perhaps rtt_s and loss";
+    pub fn csv(text: &str, own: Own) -> Result<Self, (usize, String)> {
+        const COLUMNS: &str =
+            "expected a heading with time_s, and one or more of rate_bps, rtt_s or distance_m, and loss";
         let mut all = lines(text);
         let (number, heading) = all.next().ok_or((1, COLUMNS.to_owned()))?;
         let names: Vec<&str> = heading.split(',').map(str::trim).collect();
-        let known = ["time_s", "rate_bps", "rtt_s", "loss"];
+        let known = ["time_s", "rate_bps", "rtt_s", "distance_m", "loss"];
         if let Some(other) = names.iter().find(|n| !known.contains(n)) {
             return Err((number, format!("`{}`: {COLUMNS}", short(other))));
         }
         let column = |name: &str| names.iter().position(|n| *n == name);
-        let (Some(time), Some(rate)) = (column("time_s"), column("rate_bps")) else {
+        let (rate, rtt, distance) = (column("rate_bps"), column("rtt_s"), column("distance_m"));
+        let Some(time) =
+            column("time_s").filter(|_| names.len() > 1 && (rtt.is_none() || distance.is_none()))
+        else {
             return Err((number, COLUMNS.to_owned()));
         };
-        let (rtt, loss) = (column("rtt_s"), column("loss"));
+        let loss = column("loss");
         let mut rows: Vec<Row> = Vec::new();
         for (number, line) in all {
             let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -115,10 +142,12 @@ impl LinkTrace {
                 return Err((number, "time_s: expected more than in the line before".to_owned()));
             }
             let rtt = rtt.map(|at| value(at, 3600.0)).transpose()?;
+            let distance = distance.map(|at| value(at, 1e12)).transpose()?;
+            let far = distance.map(|m| own.delay + Duration::from_secs_f64(m / LIGHT_M_PER_S));
             rows.push(Row {
                 from,
-                rate_bps: value(rate, 1e13)?,
-                delay: rtt.map(|rtt| Duration::from_secs_f64(rtt / 2.0)),
+                rate_bps: rate.map_or(Ok(own.rate_bps), |at| value(at, 1e13))?,
+                delay: rtt.map(|rtt| Duration::from_secs_f64(rtt / 2.0)).or(far),
                 loss: loss.map(|at| value(at, 1.0)).transpose()?,
             });
         }
@@ -214,6 +243,11 @@ pub(crate) fn short(word: &str) -> String {
 mod tests {
     use super::*;
 
+    const OWN: Own = Own {
+        rate_bps: 8000.0,
+        delay: Duration::from_millis(5),
+    };
+
     fn ms(n: u64) -> Instant {
         Instant::from_nanos(n * 1_000_000)
     }
@@ -233,14 +267,26 @@ mod tests {
 
     #[test]
     fn a_packet_takes_the_rates_that_it_meets() {
-        let trace = LinkTrace::csv("time_s,rate_bps,rtt_s,loss\n0,8000,0.1,0\n1,0,0.1,0\n2,16000,0.5,0.25\n")
-            .unwrap();
+        let trace = LinkTrace::csv(
+            "time_s,rate_bps,rtt_s,loss\n0,8000,0.1,0\n1,0,0.1,0\n2,16000,0.5,0.25\n",
+            OWN,
+        )
+        .unwrap();
         let mut cursor = Cursor::default();
         // 500 bytes at 8 kbit/s, then an outage, then the other 500 at 16 kbit/s
         assert_eq!(trace.sent_by(&mut cursor, ms(500), 1000), ms(2250));
         assert_eq!(trace.sent_by(&mut cursor, ms(3000), 1000), ms(3500));
         assert_eq!(trace.at(ms(0)), (Some(Duration::from_millis(50)), Some(0.0)));
         assert_eq!(trace.at(ms(9000)), (Some(Duration::from_millis(250)), Some(0.25)));
+    }
+
+    #[test]
+    fn light_takes_a_millisecond_for_300_km_beside_what_a_link_has_by_itself() {
+        let trace = LinkTrace::csv("time_s,distance_m\n0,299792.458\n1,2997924.58\n", OWN).unwrap();
+        assert_eq!(trace.at(ms(0)), (Some(Duration::from_millis(6)), None));
+        assert_eq!(trace.at(ms(1000)), (Some(Duration::from_millis(15)), None));
+        // its own 8 kbit/s
+        assert_eq!(trace.sent_by(&mut Cursor::default(), ms(0), 100), ms(100));
     }
 
     #[test]
@@ -262,10 +308,12 @@ mod tests {
             ("# measured\ntime_s,rate_bps\n0,1000\n0,2000\n", 4),
             ("time_s,rate_bps\n0,1000,5\n", 2),
             ("time_s,rate_bps,loss\n0,1000,1.5\n", 2),
+            ("time_s,rtt_s,distance_m\n0,1,1\n", 1),
+            ("time_s,distance_m\n0,-1\n", 2),
             ("time_s,rate_bps\n0,nan\n", 2),
             ("time_s,rate_bps\n0,1000\n1,0\n", 3),
         ] {
-            assert_eq!(LinkTrace::csv(text).map_err(|e| e.0), Err(line), "{text:?}");
+            assert_eq!(LinkTrace::csv(text, OWN).map_err(|e| e.0), Err(line), "{text:?}");
         }
     }
 }

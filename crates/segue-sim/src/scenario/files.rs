@@ -4,7 +4,7 @@ use super::ScenarioError;
 use super::mobiles::Mobiles;
 use super::mobility::Source;
 use super::model::ScenarioFile;
-use crate::link_trace::LinkTrace;
+use crate::link_trace::{LinkTrace, Own};
 use crate::mobility::files::{self, MobilityFormat, Timed};
 use crate::mobility::geography::Plane;
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub enum TraceFormat {
     /// Mahimahi's `.up` and `.down`.
     Mahimahi,
-    /// Time, rate, round trip, loss.
+    /// Time, rate, round trip or distance, loss.
     Csv,
 }
 
@@ -29,7 +29,11 @@ pub enum TraceFormat {
 #[serde(deny_unknown_fields)]
 pub struct TraceSection {
     /// The file, from the scenario's directory on.
-    pub file: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What would be in the file, in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Its format.
     pub format: TraceFormat,
     /// What was read.
@@ -45,15 +49,31 @@ pub(super) fn load(s: &mut ScenarioFile, file: &str) -> Result<(), ScenarioError
     let directory = Path::new(file).parent().map(Path::to_owned).unwrap_or_default();
     s.mobile = mobiles(&s.mobile, file, &directory)?;
     for (i, link) in s.link.iter_mut().enumerate() {
-        trace(link.trace.as_mut(), &format!("link[{i}].trace"), file, &directory)?;
-        let up = link.up.as_mut().and_then(|up| up.trace.as_mut());
-        trace(up, &format!("link[{i}].up.trace"), file, &directory)?;
+        let own = Own::of(link.rate, link.delay);
+        trace(
+            link.trace.as_mut(),
+            own,
+            &format!("link[{i}].trace"),
+            file,
+            &directory,
+        )?;
+        if let Some(up) = &mut link.up {
+            let own = Own::of(up.rate, up.delay);
+            trace(
+                up.trace.as_mut(),
+                own,
+                &format!("link[{i}].up.trace"),
+                file,
+                &directory,
+            )?;
+        }
     }
     for (i, cell) in s.cell.iter_mut().enumerate() {
         let Some(bearer) = &mut cell.bearer else { continue };
         for (name, direction) in [("down", &mut bearer.down), ("up", &mut bearer.up)] {
             let key = format!("cell[{i}].bearer.{name}.trace");
-            trace(direction.trace.as_mut(), &key, file, &directory)?;
+            let own = Own::of(direction.rate, direction.delay);
+            trace(direction.trace.as_mut(), own, &key, file, &directory)?;
         }
     }
     Ok(())
@@ -117,18 +137,25 @@ fn mobiles(all: &Mobiles, file: &str, directory: &Path) -> Result<Mobiles, Scena
 
 fn trace(
     section: Option<&mut TraceSection>,
+    own: Own,
     key: &str,
     file: &str,
     directory: &Path,
 ) -> Result<(), ScenarioError> {
     let Some(section) = section else { return Ok(()) };
-    let text = text(&section.file, &format!("{key}.file"), file, directory)?;
-    let read = match section.format {
-        TraceFormat::Mahimahi => LinkTrace::mahimahi(&text),
-        TraceFormat::Csv => LinkTrace::csv(&text),
+    let (named, written) = match (&section.file, &section.text) {
+        (Some(named), None) => (Some(named), text(named, &format!("{key}.file"), file, directory)?),
+        (None, Some(written)) => (None, written.clone()),
+        _ => return Err(ScenarioError::new(file, key, "expected either `file` or `text`")),
     };
-    let read =
-        read.map_err(|(line, problem)| ScenarioError::new(&section.file, &format!("line {line}"), problem))?;
+    let read = match section.format {
+        TraceFormat::Mahimahi => LinkTrace::mahimahi(&written),
+        TraceFormat::Csv => LinkTrace::csv(&written, own),
+    };
+    let read = read.map_err(|(line, problem)| match named {
+        Some(named) => ScenarioError::new(named, &format!("line {line}"), problem),
+        None => ScenarioError::new(file, &format!("{key}.text"), format!("line {line}: {problem}")),
+    })?;
     section.trace = Some(Arc::new(read));
     Ok(())
 }
