@@ -89,6 +89,18 @@ pub enum LinkEvent {
         /// Fraction of the overlap, 0..=1.
         fraction: f64,
     },
+    /// The network has told its plan (compare Link_Handover_Imminent): `to` serves in the place of `from` in `after`, and an
+    /// address of `prefix`, a /64, is the host's there, so that it need not wait for an advertisement nor look for duplicates.
+    Planned {
+        /// Cell that serves until then.
+        from: CellId,
+        /// Cell that serves from then on.
+        to: CellId,
+        /// Prefix of its link.
+        prefix: Ipv6Addr,
+        /// Time left.
+        after: Duration,
+    },
 }
 
 /// An address of this host, bound to an interface.

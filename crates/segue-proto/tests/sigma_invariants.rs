@@ -44,6 +44,10 @@ enum Happening {
         interface: u8,
         after_ms: u16,
     },
+    /// The plan has the other radio's cell next.
+    Planned {
+        after_ms: u16,
+    },
 }
 
 fn happening() -> impl Strategy<Value = (u16, Happening)> {
@@ -61,6 +65,7 @@ fn happening() -> impl Strategy<Value = (u16, Happening)> {
         1 => (0..=100_u8).prop_map(|fraction| Happening::Overlap { fraction }),
         1 => (interface, 0..2000_u16)
             .prop_map(|(interface, after_ms)| Happening::GoingDown { interface, after_ms }),
+        1 => (0..2000_u16).prop_map(|after_ms| Happening::Planned { after_ms }),
     ];
     (0..1500_u16, kind)
 }
@@ -70,7 +75,8 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Policy::Signal),
         Just(Policy::Overlap),
         Just(Policy::FirstReady),
-        Just(Policy::LastMoment)
+        Just(Policy::LastMoment),
+        Just(Policy::Planned)
     ];
     let when_missed = prop_oneof![
         Just(WhenMissed::WhenReady),
@@ -250,6 +256,17 @@ impl World {
                         interface: InterfaceId(interface),
                         cell,
                         after,
+                    };
+                    self.sigma.handle_link(self.now, &event);
+                }
+            }
+            Happening::Planned { after_ms } => {
+                if let [Some(from), Some(to)] = self.cells {
+                    let event = LinkEvent::Planned {
+                        from,
+                        to,
+                        prefix: Ipv6Addr::new(0x2001, 0xdb8, to.0, 0, 0, 0, 0, 0),
+                        after: Duration::from_millis(u64::from(after_ms)),
                     };
                     self.sigma.handle_link(self.now, &event);
                 }

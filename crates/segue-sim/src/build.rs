@@ -239,7 +239,7 @@ pub(crate) fn network_of(
 
     let bearers = bearers::all(s, links.len(), seed);
     let ground = way::ground(s, end);
-    let places = way::places(&ground, &movers);
+    let places = way::places(s, &ground, &movers);
     let on_the_move = |host: &&HostEntry| comes_and_goes(s, &host.name);
     let roamers = s.host.iter().filter(on_the_move);
     let mobile_nodes = movers

@@ -418,6 +418,7 @@ impl Recorder {
             PlaceKind::Leaves(_) => "leaves",
             PlaceKind::WillLeave(..) => "will-leave",
             PlaceKind::Overlap { .. } => "overlap-point",
+            PlaceKind::Planned { .. } => "told-of",
         };
         self.log.record(now, Kind::Place, node, u64::from(cell), 0);
         self.log.text(event);
@@ -430,7 +431,7 @@ impl Recorder {
                 self.connections.vertical.left(now, node, cell);
                 self.networks.reach(now, node, cell, false);
             }
-            PlaceKind::WillLeave(..) | PlaceKind::Overlap { .. } => {}
+            PlaceKind::WillLeave(..) | PlaceKind::Overlap { .. } | PlaceKind::Planned { .. } => {}
         }
         if let Some(tables) = &mut self.tables {
             tables.coverage(now, node, event, CellId(cell as u16));

@@ -144,6 +144,11 @@ impl Acquisition {
         self.advance(now);
     }
 
+    /// The same for the address that the interface forms of a prefix, a /64.
+    pub fn assign_address_of(&mut self, now: Instant, prefix: Ipv6Addr) {
+        self.assign_address(now, form_address_with(prefix, self.nd.interface_identifier()));
+    }
+
     /// Tells everybody on the link that an address is this interface's, if it can be used: see [`HostNd::announce_address`].
     pub fn announce_address(&mut self, address: Ipv6Addr) {
         self.nd.announce_address(address);

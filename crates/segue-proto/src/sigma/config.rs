@@ -1,6 +1,8 @@
 //! What can be set on SIGMA.
 
-use super::policy::{FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Signal};
+use super::policy::{
+    FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Planned, Signal,
+};
 use crate::time::Duration;
 use crate::units::{Dbm, Decibel};
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,9 @@ pub enum Policy {
     FirstReady,
     /// `margin` before the old link is lost, as Link_Going_Down predicts it.
     LastMoment,
+    /// `margin` before the next cell serves in the place of the old one, as the network's plan has it
+    /// ([`LinkEvent::Planned`](crate::LinkEvent::Planned)).
+    Planned,
     /// When the loss of the old link is noticed.
     LinkLoss,
     /// Never: an address is added when there is one, and the rest is left to the peer's timeouts (failover, RFC 9260
@@ -133,7 +138,7 @@ pub struct Config {
     pub hysteresis: Decibel,
     /// `overlap`: part of the overlap at which to switch, 0 to 1.
     pub fraction: f64,
-    /// `last-moment`: time before the old link's loss.
+    /// `last-moment`: time before the old link's loss. `planned`: time before the next cell serves.
     pub margin: Duration,
     /// What is done when the decision finds the new address not ready.
     pub when_missed: WhenMissed,
@@ -181,6 +186,7 @@ impl Config {
             Policy::Overlap => Box::new(Overlap::new(self.fraction)),
             Policy::FirstReady => Box::new(FirstReady),
             Policy::LastMoment => Box::new(LastMoment::new(self.margin)),
+            Policy::Planned => Box::new(Planned::new(self.margin)),
             Policy::LinkLoss => Box::new(LinkLoss),
             Policy::PeerTimeouts => Box::new(PeerTimeouts),
         }

@@ -26,7 +26,9 @@ mod policy;
 pub use config::{Bundle, Config, Delete, Policy, WhenMissed};
 pub use event::{Changes, Command, MissReason, SigmaEvent, SigmaEventKind};
 pub use machine::Sigma;
-pub use policy::{Decision, FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Signal};
+pub use policy::{
+    Decision, FirstReady, HandoverPolicy, LastMoment, LinkLoss, Overlap, PeerTimeouts, Planned, Signal,
+};
 
 #[cfg(test)]
 mod tests;

@@ -264,3 +264,45 @@ impl HandoverPolicy for LastMoment {
         self.at.map(|(at, _)| at)
     }
 }
+
+/// [`Policy::Planned`](super::Policy::Planned).
+#[derive(Clone, Debug)]
+pub struct Planned {
+    margin: Duration,
+    /// When, and to which cell.
+    next: Option<(Instant, CellId)>,
+}
+
+impl Planned {
+    /// Switches `margin` before the time that the plan has.
+    #[must_use]
+    pub fn new(margin: Duration) -> Self {
+        Self { margin, next: None }
+    }
+}
+
+impl HandoverPolicy for Planned {
+    fn for_another(&self) -> Box<dyn HandoverPolicy> {
+        Box::new(self.clone())
+    }
+
+    fn on_link_event(&mut self, now: Instant, event: &LinkEvent, _serving: CellId) -> Option<Decision> {
+        match *event {
+            LinkEvent::Planned { to, after, .. } => {
+                self.next = Some(((now + after - self.margin).max(now), to));
+                None
+            }
+            LinkEvent::Down { cell, .. } => Some(Decision::Retract(cell)),
+            _ => None,
+        }
+    }
+
+    fn on_timeout(&mut self, now: Instant, _candidates: &[CellId]) -> Option<Decision> {
+        let (_, to) = self.next.take_if(|(at, _)| *at <= now)?;
+        Some(Decision::Go(to))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next.map(|(at, _)| at)
+    }
+}

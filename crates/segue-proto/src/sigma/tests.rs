@@ -305,6 +305,39 @@ fn last_moment_switches_the_margin_before_the_predicted_loss() {
     assert_eq!(m.sigma.poll_timeout(), None);
 }
 
+fn planned(after_ms: u64) -> LinkEvent {
+    LinkEvent::Planned {
+        from: OLD,
+        to: NEW,
+        prefix: Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 0),
+        after: Duration::from_millis(after_ms),
+    }
+}
+
+#[test]
+fn planned_switches_the_margin_before_the_next_cell_serves() {
+    let config = Config {
+        policy: Policy::Planned,
+        margin: Duration::from_millis(150),
+        ..Config::default()
+    };
+    let mut m = Mobile::until_ready(config.clone());
+    m.link(1000, planned(500));
+    m.beacons(1100, -80.0, -40.0);
+    assert_eq!(m.trail(), nothing());
+    m.timeout(1350);
+    assert_eq!(m.trail(), with("decision-point", switch_to(3)));
+    assert_eq!(m.sigma.poll_timeout(), None);
+
+    // told too late for the margin: at once; and late as it is, when the address is ready
+    let mut m = Mobile::until_add_sent(config);
+    m.link(750, planned(100));
+    m.timeout(750);
+    assert_eq!(m.trail(), ["decision-point", "missed"]);
+    m.answer(800, AddressRequest::Add(A3), true);
+    assert_eq!(m.trail(), with("add-acknowledged", switch_to(3)));
+}
+
 #[test]
 fn when_ready_switches_late_but_at_once() {
     let mut m = Mobile::until_add_sent(missing(WhenMissed::WhenReady));

@@ -1,13 +1,15 @@
 //! The ways of mobile hosts, and the places on it where something happens.
 
+use super::cell_prefix;
 use crate::mobility::models::Walk;
 use crate::mobility::{Point, Stay, Trajectory};
 use crate::network::Mover;
-use crate::network::cells::Place;
+use crate::network::cells::{Place, PlaceKind};
 use crate::network::ground::{Foresight, Ground, Reach};
 use crate::network::walks::{Walker, Way};
 use crate::scenario::mobility::{model_of, stream_of};
 use crate::scenario::model::{CellEntry, MobileSection, Pattern, ScenarioFile};
+use crate::scenario::plan;
 use crate::scenario::point;
 use crate::scenario::presence::{Presence, Window};
 use segue_proto::{Instant, sigma};
@@ -56,14 +58,14 @@ pub(super) fn ground(s: &ScenarioFile, end: Instant) -> Ground {
 }
 
 /// The moments at which reach changes or a policy wants to be told, in order, on ways that are known.
-pub(super) fn places(ground: &Ground, movers: &[Mover]) -> Vec<Place> {
+pub(super) fn places(s: &ScenarioFile, ground: &Ground, movers: &[Mover]) -> Vec<Place> {
     let mut places = Vec::new();
-    for (number, mover) in movers.iter().enumerate() {
+    for (number, (mover, section)) in movers.iter().zip(s.mobile.iter()).enumerate() {
         let Way::Known(trajectory) = &mover.way else {
             continue;
         };
-        let own = ground.places_on(trajectory);
-        places.extend(own.into_iter().map(|(time, kind)| Place {
+        let own = ground.places_on(trajectory).into_iter();
+        places.extend(own.chain(told(s, section)).map(|(time, kind)| Place {
             time,
             mover: number as u32,
             kind,
@@ -72,6 +74,21 @@ pub(super) fn places(ground: &Ground, movers: &[Mover]) -> Vec<Place> {
     places.retain(|p| p.time <= ground.end);
     places.sort_by_key(|p| (p.time, p.kind.order()));
     places
+}
+
+/// When a host is told what of the network's plan.
+fn told<'a>(s: &'a ScenarioFile, m: &'a MobileSection) -> impl Iterator<Item = (Instant, PlaceKind)> + 'a {
+    let cell = |name: &str| s.cell.iter().position(|c| c.name == name);
+    plan::told(m).filter_map(move |(time, from, to, after)| {
+        let (from, to) = (cell(from)?, cell(to)?);
+        let kind = PlaceKind::Planned {
+            from: from as u32,
+            to: to as u32,
+            prefix: cell_prefix(to),
+            after,
+        };
+        Some((Instant::ZERO + time, kind))
+    })
 }
 
 /// Stays by the clock.

@@ -132,6 +132,14 @@ pub(crate) enum PlaceKind {
     WillLeave(u32, Duration),
     /// The host has come this far across the overlap of two cells.
     Overlap { from: u32, to: u32, fraction: f64 },
+    /// The host is told the plan: one cell serves in the place of the other after this time.
+    Planned {
+        from: u32,
+        to: u32,
+        /// Of the cell's link.
+        prefix: Ipv6Addr,
+        after: Duration,
+    },
 }
 
 impl PlaceKind {
@@ -139,7 +147,7 @@ impl PlaceKind {
     pub fn order(self) -> u8 {
         match self {
             Self::Enters(_) => 0,
-            Self::WillLeave(..) | Self::Overlap { .. } => 1,
+            Self::WillLeave(..) | Self::Overlap { .. } | Self::Planned { .. } => 1,
             Self::Leaves(_) => 2,
         }
     }
@@ -148,7 +156,7 @@ impl PlaceKind {
     pub fn cell(self) -> u32 {
         match self {
             Self::Enters(cell) | Self::Leaves(cell) | Self::WillLeave(cell, _) => cell,
-            Self::Overlap { to, .. } => to,
+            Self::Overlap { to, .. } | Self::Planned { to, .. } => to,
         }
     }
 }
@@ -508,6 +516,21 @@ impl Network {
             PlaceKind::Overlap { from, to, fraction } => {
                 let (from, to) = (CellId(from as u16), CellId(to as u16));
                 self.give_link_event(node, LinkEvent::Overlap { from, to, fraction });
+            }
+            PlaceKind::Planned {
+                from,
+                to,
+                prefix,
+                after,
+            } => {
+                let [from, to] = [from, to].map(|cell| CellId(cell as u16));
+                let event = LinkEvent::Planned {
+                    from,
+                    to,
+                    prefix,
+                    after,
+                };
+                self.give_link_event(node, event);
             }
         }
     }

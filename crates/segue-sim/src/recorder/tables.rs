@@ -178,6 +178,10 @@ impl Tables {
                 let detail = format!("{} of the way into {}", fraction, self.cell_name(*to));
                 self.signal(now, node, 0, "overlap-point", detail);
             }
+            L2Event::Link(LinkEvent::Planned { to, after, .. }) => {
+                let detail = format!("{} in {after}", self.cell_name(*to));
+                self.signal(now, node, 0, "told-of", detail);
+            }
             // The whole handover as one phase says no more than that it began.
             L2Event::PhaseStarted {
                 phase: Phase::Whole, ..

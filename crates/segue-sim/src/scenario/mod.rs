@@ -18,6 +18,7 @@ pub mod model;
 mod named;
 mod overrides;
 mod parameters;
+pub mod plan;
 mod populations;
 pub mod presence;
 pub mod problems;

@@ -325,6 +325,12 @@ pub struct MobileSection {
     /// reach it begins, if left out; the first of all, where a model lets it begin out of reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<String>,
+    /// Which cell serves it from when, in order, if the network has a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<super::plan::PlanEntry>,
+    /// So long before each entry of the plan it is told of it. Left out: it is told nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_ahead: Option<Duration>,
 }
 
 impl Name for MobileSection {

@@ -54,6 +54,7 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     super::events::check_readdressing(s)?;
     shims(s)?;
     mobile(s)?;
+    super::plan::check(s)?;
     hosts(s)?;
     connected(s)?;
     forgeries(s)?;

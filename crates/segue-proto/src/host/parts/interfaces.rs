@@ -10,6 +10,8 @@ use segue_wire::Packet;
 #[derive(Default)]
 pub(in crate::host) struct Interfaces {
     list: Vec<Interface>,
+    /// The cell that is to serve next, with the prefix of its link.
+    planned: Option<(CellId, Ipv6Addr)>,
 }
 
 struct Interface {
@@ -18,6 +20,8 @@ struct Interface {
     cell: Option<CellId>,
     /// Addresses that it has whenever its link is up.
     while_up: Vec<Ipv6Addr>,
+    /// Cell whose link is up.
+    up: Option<CellId>,
 }
 
 impl Interfaces {
@@ -27,6 +31,7 @@ impl Interfaces {
             acquisition,
             cell: None,
             while_up,
+            up: None,
         });
     }
 
@@ -59,17 +64,42 @@ impl Interfaces {
     /// A link comes or goes.
     pub fn handle_link(&mut self, now: Instant, event: &LinkEvent) {
         match *event {
-            LinkEvent::Up { interface, .. } => {
+            LinkEvent::Up { interface, cell } => {
                 if let Some(acquisition) = self.acquiring(interface) {
                     acquisition.handle_link_up(now);
                 }
+                self.note_up(interface, Some(cell));
+                self.form_planned(now);
             }
             LinkEvent::Down { interface, .. } => {
                 if let Some(acquisition) = self.acquiring(interface) {
                     acquisition.handle_link_down(now);
                 }
+                self.note_up(interface, None);
+            }
+            LinkEvent::Planned { to, prefix, .. } => {
+                self.planned = Some((to, prefix));
+                self.form_planned(now);
             }
             _ => {}
+        }
+    }
+
+    fn note_up(&mut self, interface: InterfaceId, cell: Option<CellId>) {
+        if let Some(interface) = self.list.get_mut(usize::from(interface.0)) {
+            interface.up = cell;
+        }
+    }
+
+    /// In the cell that is to serve next a host knows its address beforehand.
+    fn form_planned(&mut self, now: Instant) {
+        let Some((cell, prefix)) = self.planned else {
+            return;
+        };
+        for interface in self.list.iter_mut().filter(|i| i.up == Some(cell)) {
+            if let Some(acquisition) = &mut interface.acquisition {
+                acquisition.assign_address_of(now, prefix);
+            }
         }
     }
 

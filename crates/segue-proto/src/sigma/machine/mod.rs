@@ -166,7 +166,7 @@ impl Sigma {
                 }
             }
             LinkEvent::Down { interface, cell } => self.on_down(now, interface, cell),
-            LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } => {}
+            LinkEvent::GoingDown { .. } | LinkEvent::Overlap { .. } | LinkEvent::Planned { .. } => {}
         }
         if let Some(serving) = serving {
             let decision = self.policy.on_link_event(now, event, serving);
