@@ -116,6 +116,7 @@ docs: build  ## Make the figures and tables that the documents show
 	cp report-ilnp/figures/figure-12.svg docs/ilnp-wan-wan.svg
 	cp report-ilnp/tables/figure-settings.csv docs/ilnp-settings.csv
 	$(BIN)/python scripts/settings_table.py
+	$(BIN)/python scripts/leo_table.py
 
 lint: $(STAMP)/dev check-format check-rust check-python check-structure  ## Formatting and lints only
 

@@ -8,6 +8,7 @@ mod crowd;
 mod delivery;
 mod determinism;
 mod handoffs;
+mod leo;
 mod loads;
 mod location;
 mod multipath;

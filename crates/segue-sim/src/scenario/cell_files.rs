@@ -23,6 +23,7 @@ use crate::mobility::geography::{Geodetic, NOWHERE, Plane};
 use schemars::JsonSchema;
 use segue_proto::units::Metres;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use toml::{Table, Value};
@@ -163,7 +164,7 @@ pub(super) fn expand(
             };
             ScenarioError::new(&source(&key), &key, problem)
         };
-        let section = read(section, &key, source)?;
+        let section: FromCsv = read(section, &key, source)?;
         let router = router_of(&template, number)
             .map_err(|(key, problem)| ScenarioError::new(&source(&key), &key, problem))?;
         let directory = Path::new(file).parent().map(Path::to_owned).unwrap_or_default();
@@ -209,7 +210,12 @@ pub(super) fn expand(
     Ok(origins)
 }
 
-fn read(section: Value, key: &str, source: &dyn Fn(&str) -> String) -> Result<FromCsv, ScenarioError> {
+/// A table of the file at `key`, with what is wrong in it.
+pub(super) fn read<T: DeserializeOwned>(
+    section: Value,
+    key: &str,
+    source: &dyn Fn(&str) -> String,
+) -> Result<T, ScenarioError> {
     serde_path_to_error::deserialize(section.clone()).map_err(|e| {
         let path = e.path().to_string();
         let key = if path == "." {

@@ -5,6 +5,7 @@ mod application_list;
 mod applications;
 mod cases;
 mod cell_files;
+mod constellation;
 mod effect;
 pub mod error;
 pub mod events;
@@ -80,11 +81,12 @@ impl Scenario {
         let overrides = &set[..];
         let source = |key: &str| overrides::source_of(key, overrides).unwrap_or_else(|| file.to_owned());
         let cell_files = cell_files::expand(&mut table, file, &source)?;
+        let constellation = constellation::expand(&mut table, &source)?;
         let populations = populations::expand(&mut table).map_err(|(key, problem)| {
-            let key = cell_files.entry_of(&key);
+            let key = cell_files.entry_of(&constellation.entry_of(&key));
             ScenarioError::new(&source(&key), &key, problem)
         })?;
-        let entry_of = |key: &str| cell_files.entry_of(&populations.entry_of(key));
+        let entry_of = |key: &str| cell_files.entry_of(&constellation.entry_of(&populations.entry_of(key)));
         technology::apply(&mut table, file)?;
         shape::check(&table).map_err(|(key, expected)| {
             let key = entry_of(&key);

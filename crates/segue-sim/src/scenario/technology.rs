@@ -38,6 +38,9 @@ pub enum Technology {
     /// 5G.
     #[serde(rename = "5g")]
     FiveG,
+    /// A satellite in a low Earth orbit, but for the time that light takes to it.
+    #[serde(rename = "leo")]
+    Leo,
 }
 
 /// One direction of a bearer, or of a link. Nothing of it is left out when it is written: a preset would put its own there.
@@ -274,6 +277,7 @@ mod tests {
             Technology::Umts,
             Technology::Lte,
             Technology::FiveG,
+            Technology::Leo,
         ] {
             let name = Value::try_from(technology).unwrap();
             let preset = presets[name.as_str().unwrap()].as_table().unwrap().clone();
@@ -295,7 +299,7 @@ mod tests {
                 other => panic!("{name}: {other:?}"),
             }
         }
-        assert_eq!(presets.len(), 8);
+        assert_eq!(presets.len(), 9);
     }
 
     #[test]
