@@ -13,6 +13,7 @@ How data flows::
                             v
     segue.figures ----> segue.report (one HTML file)
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
+    segue.sweep (grids of runs, their results kept by segue.store) --> Sweep, as a frame, a Parquet file, figures
     segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
 
 Importing `segue` imports neither polars nor matplotlib, and what is of runs when it is first asked for.
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 from segue._native import CaptureError, RunError, ScenarioError, __version__
 from segue.analyze import Analysis, analyze
 from segue.scenarios import Scenario, scenarios
+from segue.sweeps.running import sweep
 
 if TYPE_CHECKING:
     from segue.metrics import Flow, Handover, Host, Metrics, Spread
@@ -50,6 +52,7 @@ __all__ = [
     "load",
     "run",
     "scenarios",
+    "sweep",
 ]
 
 # What is of runs, by the module that has it: who analyses a capture does not wait for it.

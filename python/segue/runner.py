@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from segue import _native
-from segue.running import Kept, Progress, Run, keep_of_jobs
+from segue.running import Kept, Progress, Run, available_threads, keep_of_jobs, take_of_jobs
 from segue.store import Counts, Store
 
 
@@ -14,6 +14,7 @@ class Runner:
 
     Attributes:
         counts: How the results so far came about.
+        threads: How many make runs.
     """
 
     def __init__(self, *, threads: int | None = None, store: Store | None = None, fresh: bool = False) -> None:
@@ -25,7 +26,7 @@ class Runner:
             fresh: Make each run anew, once.
         """
         self.counts = Counts()
-        self._threads = threads
+        self.threads = threads or available_threads()
         self._store = store
         self._fresh = fresh
 
@@ -39,10 +40,29 @@ class Runner:
         """What is kept of each run, in the order of the jobs: see `segue.running.keep_of_jobs`."""
         asked = list(jobs)
         if self._store is None:
-            kept, counts = keep_of_jobs(asked, keep, threads=self._threads, progress=progress), Counts(made=len(asked))
+            kept, counts = keep_of_jobs(asked, keep, threads=self.threads, progress=progress), Counts(made=len(asked))
         else:
             kept, counts = self._store.keep_of_jobs(
-                asked, keep, threads=self._threads, progress=progress, fresh=self._fresh
+                asked, keep, threads=self.threads, progress=progress, fresh=self._fresh
             )
         self.counts += counts
         return kept
+
+    def take(
+        self, jobs: Iterable[_native.Job], take: Callable[[int, Run], object], *, progress: Progress | None = None
+    ) -> list[int]:
+        """Have each run taken as it ends, with the number of its job: what was taken is had, whatever happens later.
+
+        Returns:
+            Of each job the number of the one whose run was taken for it: its own, or the first that is the same.
+        """
+        asked = list(jobs)
+        if self._store is None:
+            take_of_jobs(asked, take, threads=self.threads, progress=progress)
+            first, counts = list(range(len(asked))), Counts(made=len(asked))
+        else:
+            first, counts = self._store.take_of_jobs(
+                asked, take, threads=self.threads, progress=progress, fresh=self._fresh
+            )
+        self.counts += counts
+        return first

@@ -342,6 +342,19 @@ def keep_of_jobs(
     return cast("list[Kept]", kept)
 
 
+def take_of_jobs(
+    jobs: Iterable[_native.Job],
+    take: Callable[[int, Run], object],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Run many jobs as `keep_of_jobs` does; `take` is called with the number of each and its run, as they end."""
+    _native.run_many(
+        list(jobs), threads or available_threads(), progress, lambda index, native: take(index, Run(native))
+    )
+
+
 def job(
     scenario: Scenario,
     overrides: Mapping[str, object] | None = None,

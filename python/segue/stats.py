@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, exp, lgamma, log, sqrt
+from math import exp, lgamma, log, sqrt
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,20 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
         raise ValueError("no values")
     half = n // 2
     median = ordered[half] if n % 2 else (ordered[half - 1] + ordered[half]) / 2
-    k = max([k for k in range(1, half + 1) if _coverage(n, k) >= confidence], default=1)
-    return MedianInterval(median, ordered[k - 1], ordered[n - k], _coverage(n, k))
+    # the ways in which none, or k - 1 or fewer, of the n are below the median, of 2^n
+    k, ways, outside = 1, 1, 1
+    coverage = _coverage(n, outside)
+    while k < half:
+        ways = ways * (n - k + 1) // k
+        narrower = _coverage(n, outside + ways)
+        if narrower < confidence:
+            break
+        k, outside, coverage = k + 1, outside + ways, narrower
+    return MedianInterval(median, ordered[k - 1], ordered[n - k], coverage)
 
 
-def _coverage(n: int, k: int) -> float:
-    outside: int = 2 * sum(comb(n, i) for i in range(k))
-    return max(0.0, 1 - outside / float(2**n))
+def _coverage(n: int, outside: int) -> float:
+    return max(0.0, 1 - 2 * outside / (1 << n))
 
 
 def proportion_interval(hits: int, n: int, z: float = 1.96) -> tuple[float, float]:

@@ -144,14 +144,39 @@ class Store:
     ) -> tuple[list[Kept], Counts]:
         """As `segue.running.keep_of_jobs`, for what is not here yet; `keep` is called once for jobs that are the same.
 
+        Arguments and errors are those of `take_of_jobs`.
+        """
+        kept: dict[int, Kept] = {}
+
+        def take(index: int, run: Run) -> None:
+            kept[index] = keep(run)
+
+        first, counts = self.take_of_jobs(jobs, take, threads=threads, progress=progress, fresh=fresh)
+        return [kept[index] for index in first], counts
+
+    def take_of_jobs(
+        self,
+        jobs: Sequence[_native.Job],
+        take: Callable[[int, Run], object],
+        *,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        fresh: bool = False,
+    ) -> tuple[list[int], Counts]:
+        """Have the runs of jobs taken: those that are here, then the others as they end.
+
         If the store fails (its disk is full, say) that is told, and the rest is made without it.
 
         Args:
             jobs: From `segue.running.job`.
-            keep: Called with each run, in this thread.
+            take: Called in this thread with each run and the number of its job, the first of those that are the same;
+                what it raises ends the runs, of which those that ended are here.
             threads: As many as this process may use, if left out.
             progress: Told how far it has come, of all jobs that differ.
             fresh: Make all of them, but what has been made since the store was opened.
+
+        Returns:
+            Of each job the number of the first that is the same; how the results came about.
 
         Raises:
             ValueError: A job writes files of its own.
@@ -159,35 +184,39 @@ class Store:
         if any(one.writes_files for one in jobs):
             raise ValueError("a job with a folder for tables or captures: expected one without")
         identities = [_identity(one) for one in jobs]
-        distinct = dict(zip(identities, jobs, strict=True))
-        kept: dict[bytes, Kept] = {}
+        first: dict[bytes, int] = {}
+        for index, identity in enumerate(identities):
+            first.setdefault(identity, index)
+        missing = []
         earlier = 0
-        for identity in distinct:
+        for identity, index in first.items():
             run, made_at = self._find(identity, made_since=self._opened_at if fresh else 0.0)
-            if run is not None:
-                kept[identity] = keep(run)
+            if run is None:
+                missing.append(index)
+            else:
+                take(index, run)
                 earlier += made_at < self._opened_at
-        found = len(kept)
-        missing = [identity for identity in distinct if identity not in kept]
-        parts = [self._part() if distinct[identity].traces else None for identity in missing]
+        found = len(first) - len(missing)
+        parts = [self._part() if jobs[index].traces else None for index in missing]
 
-        def take(index: int, native: _native.Run) -> None:
-            kept[missing[index]] = keep(self._put(missing[index], native, parts[index]))
+        def put(number: int, native: _native.Run) -> None:
+            index = missing[number]
+            take(index, self._put(identities[index], native, parts[number]))
 
         def tell(done: int, _total: int) -> None:
             if progress is not None:
-                progress(found + done, len(distinct))
+                progress(found + done, len(first))
 
         wanted = [
-            distinct[identity] if part is None else distinct[identity].tracing_into(part)
-            for identity, part in zip(missing, parts, strict=True)
+            jobs[index] if part is None else jobs[index].tracing_into(part)
+            for index, part in zip(missing, parts, strict=True)
         ]
         try:
-            _native.run_many(wanted, threads or available_threads(), tell, take)
+            _native.run_many(wanted, threads or available_threads(), tell, put)
         finally:
             self._trim()
         counts = Counts(len(missing), earlier, len(jobs) - len(missing) - earlier)
-        return [kept[identity] for identity in identities], counts
+        return [first[identity] for identity in identities], counts
 
     def _find(self, identity: bytes, *, made_since: float) -> tuple[Run | None, float]:
         """The run, if it is here whole, and when it was made."""

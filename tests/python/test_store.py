@@ -322,14 +322,14 @@ def test_a_store_that_cannot_be_is_said_and_done_without(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SEGUE_STORE", str(tmp_path / "file" / "store"))
-    assert commands._store() is None
+    assert commands.open_store() is None
     assert "segue: no results are kept: " in capsys.readouterr().err
     monkeypatch.setenv("SEGUE_STORE", "")
-    assert commands._store() is None
+    assert commands.open_store() is None
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("SEGUE_STORE", str(tmp_path))
     monkeypatch.setattr(store_module, "LEAST_FREE_BYTES", 1 << 62)
-    assert commands._store() is None
+    assert commands.open_store() is None
     assert "of room on its disk" in capsys.readouterr().err
 
 
@@ -342,8 +342,8 @@ def test_the_store_is_in_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_what_came_about_how_is_said(tmp_path: Path) -> None:
-    assert commands._told(counts(made=7), None) == "7 simulations"
-    told = commands._told(counts(made=4, found=3, same=2), Store(tmp_path))
+    assert commands.told_counts(counts(made=7), None) == "7 simulations"
+    told = commands.told_counts(counts(made=4, found=3, same=2), Store(tmp_path))
     assert told == f"9 simulations, 3 of them found in {tmp_path} (--fresh makes them anew), 2 the same as others"
 
 

@@ -107,6 +107,128 @@ def run_one(
     return EXIT_FAILED if run_scenario(scenario, overrides(settings), seed, asked, as_json=as_json) else 0
 
 
+@app.command(name="sweep")
+@click.argument("scenario")
+@click.option("--grid", "grid", metavar="KEY=VALUES", multiple=True, required=True,
+              help="What to go through: --grid l2.latency=100ms..600ms/100ms (by steps; *2 by factors), "
+              "--grid scheme=mip6,sigma. Repeatable, for every combination.")  # fmt: skip
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Override a key, in all runs. Repeatable.")
+@click.option(
+    "--seeds", type=click.IntRange(1, 100_000), default=5, show_default=True, metavar="N", help="Seeds of each point."
+)
+@click.option("--seed", "first_seed", type=click.IntRange(0, 2**62), default=1, show_default=True, metavar="N",
+              help="The first of them.")  # fmt: skip
+@click.option("--metric", "metrics", metavar="PATH", multiple=True,
+              help="A further column: a path in what run --json prints: applications.0.mos. Repeatable.")  # fmt: skip
+@click.option("--until", metavar="'METRIC \N{PLUS-MINUS SIGN}5 %'",
+              help='Add seeds until the interval of the median is so narrow: "interruption +-5 %".')  # fmt: skip
+@click.option("--most-seeds", type=click.IntRange(1, 1_000_000), metavar="N",
+              help="With --until: where a point is given up.  [default: 160]")  # fmt: skip
+@click.option(
+    "--budget", metavar="TIME", help="Stop after this time with what there is: 10m. The same command goes on."
+)
+@click.option("--out", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write a row per run.")
+@click.option("--plot", "plots", metavar="x=KEY,y=METRIC,hue=KEY", multiple=True,
+              help="Draw a figure (SVG and PNG beside --out); what is left out is chosen. Repeatable.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
+@click.option("--fresh", is_flag=True, help="Make all runs anew, also those that this program has made before.")
+def sweep(
+    scenario: str,
+    grid: tuple[str, ...],
+    settings: tuple[str, ...],
+    seeds: int,
+    first_seed: int,
+    metrics: tuple[str, ...],
+    until: str | None,
+    most_seeds: int | None,
+    budget: str | None,
+    out: Path | None,
+    plots: tuple[str, ...],
+    threads: int | None,
+    fresh: bool,
+) -> None:
+    """Run SCENARIO at every combination of some keys' values, and print medians with their intervals.
+
+    Results of runs are kept in the user's cache, or in the folder that SEGUE_STORE names (none if it is empty): after a
+    kill the same command goes on.
+    """
+    from segue.cli.sweep import Asked, run_sweep
+
+    run_sweep(
+        scenario,
+        overrides(settings),
+        Asked(
+            grid=grid,
+            seeds=range(first_seed, first_seed + seeds),
+            metrics=metrics,
+            until=until,
+            most_seeds=most_seeds,
+            budget=budget,
+            out=out,
+            plots=plots,
+            threads=threads,
+            fresh=fresh,
+        ),
+    )
+
+
+@app.command(name="plot")
+@click.argument("results", metavar="RESULTS.parquet", type=click.Path(path_type=Path))
+@click.option("--x", metavar="KEY", help="Axis below.  [default: the one with the most numbers]")
+@click.option("--y", "metrics", metavar="METRIC", multiple=True, default=("interruption",), show_default=True,
+              help="What is drawn, a figure each: the words of --assert, or a column. Repeatable.")  # fmt: skip
+@click.option("--hue", metavar="KEY", help="Axis whose values are colours.  [default: the other one]")
+@click.option("--where", "conditions", metavar="KEY=VALUES", multiple=True, help="Only this part. Repeatable.")
+@click.option("--out", metavar="FILE.svg|FILE.png|DIR", type=click.Path(path_type=Path),
+              help="Where.  [default: SVG and PNG beside RESULTS.parquet]")  # fmt: skip
+def plot(
+    results: Path,
+    x: str | None,
+    metrics: tuple[str, ...],
+    hue: str | None,
+    conditions: tuple[str, ...],
+    out: Path | None,
+) -> None:
+    """Draw RESULTS.parquet of a sweep: medians over seeds with their intervals."""
+    from segue.cli.sweep import Drawing, plot_results
+
+    plot_results(results, [Drawing(x, metric, hue) for metric in metrics], conditions, out)
+
+
+@app.command(name="compare")
+@click.argument("subjects", metavar="A B...", nargs=-1, required=True)
+@click.option("--scenario", metavar="SCENARIO", help="What schemes and KEY=VALUE are of.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Override a key, in all. Repeatable.")
+@click.option("--seeds", type=click.IntRange(1, 100_000), default=10, show_default=True, metavar="N",
+              help="Seeds of each that is simulated.")  # fmt: skip
+@click.option("--seed", "first_seed", type=click.IntRange(0, 2**62), default=1, show_default=True, metavar="N",
+              help="The first of them.")  # fmt: skip
+@click.option("--metric", "metrics", metavar="METRIC", multiple=True,
+              help="What is compared: the words of --assert, or columns of a sweep. Repeatable.")  # fmt: skip
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Write compare.csv, .svg and .png there.")
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
+def compare(
+    subjects: tuple[str, ...],
+    scenario: str | None,
+    settings: tuple[str, ...],
+    seeds: int,
+    first_seed: int,
+    metrics: tuple[str, ...],
+    out: Path | None,
+    threads: int | None,
+) -> None:
+    """Put A and B beside each other: one table of differences to A with intervals, and one figure.
+
+    Each is a scheme or KEY=VALUE of --scenario, a scenario file, or a capture; NAME=FILE gives a file a name. With a
+    capture among them, handovers are compared; else runs of the same seeds.
+    """
+    from segue.cli.comparison import run_comparison
+    from segue.comparing import Wanted
+
+    wanted = Wanted(subjects, scenario, overrides(settings), range(first_seed, first_seed + seeds), metrics)
+    run_comparison(wanted, out, threads)
+
+
 @app.command(name="analyze")
 @click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--live", is_flag=True,

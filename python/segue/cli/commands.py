@@ -107,7 +107,7 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
 
         from segue.runner import Runner
 
-        store = _store()
+        store = open_store()
         runner = Runner(threads=threads, store=store, fresh=fresh)
         reproduce = import_module(f"segue.papers.{paper}.reproduce").reproduce
         done: Reproduction = reproduce(out, quick=quick, seeds=seeds, runner=runner, stage=bars.show)
@@ -117,10 +117,10 @@ def reproduce_paper(paper: str, out: Path, *, quick: bool, seeds: int | None, th
         print_summary(done.summary)
     else:
         print_claims(done.claims, quick=quick)
-    click.echo(f"{_told(runner.counts, store)}; report: {done.report}")
+    click.echo(f"{told_counts(runner.counts, store)}; report: {done.report}")
 
 
-def _store() -> Store | None:
+def open_store() -> Store | None:
     """The store of results, if there is to be one and can be: it saves time, and nothing depends on it."""
     from segue.store import LIMIT_BYTES, Store, default_folder
 
@@ -136,7 +136,8 @@ def _warn(text: str) -> None:
     click.echo(f"segue: {text}", err=True)
 
 
-def _told(counts: Counts, store: Store | None) -> str:
+def told_counts(counts: Counts, store: Store | None) -> str:
+    """How results came about, in words."""
     text = f"{counts.asked} simulations"
     ways = []
     if counts.found and store is not None:

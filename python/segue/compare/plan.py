@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from typing import Any
 from segue import ScenarioError, _native
 from segue.running import check, override_list, run
 from segue.scenarios import Scenario, load
+from segue.units import UNITS, split
 
 PLANNED = "planned"
 EVENTS = (PLANNED, "carrier-down", "blackhole", "one-way-loss", "flap", "router-down", "renumber", "address-change")
@@ -32,9 +32,6 @@ REPLACED_FOR = "0 s"
 FLAP_PERIOD = "1 s"
 LEAD_S = 2.0
 """What a run takes beside its duration: namespaces, programs that end, captures that are analysed."""
-
-_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6,
-          "Gbit/s": 1e9, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +203,10 @@ def quantity(text: str) -> float:
     Raises:
         ScenarioError: It is none.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z/]+)\s*", text)
-    if match is None or match[2] not in _UNITS:
+    found = split(text)
+    if found is None or not found[1] or found[0] < 0:
         raise ScenarioError(f"`{text}`: expected a number with its unit, such as 500 ms")
-    return float(match[1]) * _UNITS[match[2]]
+    return float(found[0] * UNITS[found[1]].factor)
 
 
 def _source(file: str) -> tuple[str, Scenario]:

@@ -1,0 +1,223 @@
+"""`segue sweep` and `segue plot`."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from segue._native import ScenarioError
+from segue.cli.commands import open_store, told_counts
+from segue.cli.progress import Bars
+from segue.cli.settings import overrides as settings_of
+from segue.output import check_apart, check_directory, check_file, write_file
+from segue.units import in_words
+
+if TYPE_CHECKING:
+    from segue.sweeps.result import Sweep
+
+PARQUET = ".parquet"
+FIGURES = (".svg", ".png")
+MOST_LISTED = 40
+"""Points in the table of the terminal; more are in the file."""
+USUAL = "interruption"
+"""What is told and drawn if nothing is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure that is asked for: keys of axes, chosen if left out, and a metric."""
+
+    x: str | None
+    metric: str
+    hue: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is wanted of a sweep: the options of `segue sweep`."""
+
+    grid: tuple[str, ...]
+    seeds: range
+    metrics: tuple[str, ...]
+    until: str | None
+    most_seeds: int | None
+    budget: str | None
+    out: Path | None
+    plots: tuple[str, ...]
+    threads: int | None
+    fresh: bool
+
+
+def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> None:
+    """`segue sweep`."""
+    from segue.runner import Runner
+    from segue.scenarios import load
+    from segue.sweeps.columns import find_metric
+    from segue.sweeps.running import MOST_SEEDS, sweep
+
+    if asked.most_seeds is not None and asked.until is None:
+        raise click.UsageError("--most-seeds: has no effect without --until")
+    drawings = [parse_drawing(text) for text in asked.plots]
+    if drawings and asked.out is None:
+        raise click.UsageError("--plot: expected --out FILE.parquet with it: figures go beside that")
+    source = load(scenario)
+    told = list(dict.fromkeys([*(one.metric for one in drawings), *asked.metrics])) or [USUAL]
+    for name in told:
+        find_metric(name, asked.metrics)
+    if asked.out is not None:
+        _check_out(asked.out, Path(source.file))
+    with Bars() as bars:
+        bars.spin("reading")
+        store = open_store()
+        runner = Runner(threads=asked.threads, store=store, fresh=asked.fresh)
+        result = sweep(
+            source,
+            asked.grid,
+            overrides,
+            seeds=asked.seeds,
+            metrics=asked.metrics,
+            until=asked.until,
+            most_seeds=asked.most_seeds or MOST_SEEDS,
+            budget=asked.budget,
+            runner=runner,
+            progress=bars.show,
+        )
+        written = []
+        if asked.out is not None:
+            bars.spin("drawing")
+            figures = [
+                file for one in drawings for file in _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
+            ]
+            written = [result.write(asked.out), *(write_file(path, content) for path, content in figures)]
+    print_summary(result, told)
+    click.echo(result.note())
+    if not result.missing:
+        click.echo(told_counts(runner.counts, store))
+    for path in written:
+        click.echo(f"wrote {path}")
+
+
+def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[str, ...], out: Path | None) -> None:
+    """`segue plot`."""
+    from segue.sweeps.result import Sweep
+
+    if out is not None and out.suffix in FIGURES:
+        if len(drawings) > 1:
+            raise click.UsageError("--out: expected a directory for several figures")
+        check_file(out)
+        check_apart(out, [results])
+    elif out is not None:
+        if out.suffix and not out.is_dir():
+            raise OSError(errno.EINVAL, "expected a name that ends in .svg or .png, or a directory", str(out))
+        check_directory(out)
+    with Bars() as bars:
+        bars.spin("drawing")
+        result = Sweep.read(results).where({key: str(value) for key, value in settings_of(conditions).items()})
+        figures = []
+        for one in drawings:
+            if out is not None and out.suffix in FIGURES:
+                figures += _rendered(result, one, out.with_suffix(""), (out.suffix,))
+            else:
+                stem = _stem(results, one, drawings)
+                figures += _rendered(result, one, stem if out is None else out / stem.name, FIGURES)
+        written = [write_file(path, content) for path, content in figures]
+    click.echo(result.note())
+    for path in written:
+        click.echo(f"wrote {path}")
+
+
+def parse_drawing(text: str) -> Drawing:
+    """`x=l2.latency,y=interruption,hue=scheme`, each of them or none.
+
+    >>> parse_drawing("y=loss,x=l2.latency")
+    Drawing(x='l2.latency', metric='loss', hue=None)
+
+    Raises:
+        ScenarioError: It is something else.
+    """
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals or name.strip() not in {"x", "y", "hue"} or name.strip() in found or not value.strip():
+            raise ScenarioError(f"--plot {text}: expected x=KEY,y=METRIC,hue=KEY")
+        found[name.strip()] = value.strip()
+    return Drawing(found.get("x"), found.get("y", USUAL), found.get("hue"))
+
+
+def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
+    """A line per point: medians with intervals."""
+    from segue.cli.layout import Column, new_console, print_table
+
+    columns = [Column(axis.key, right=axis.is_numeric) for axis in result.axes]
+    keys = [axis.column for axis in result.axes]
+    cells: dict[tuple[object, ...], list[str]] = {
+        key: [] for key in result.frame.select(keys).unique(maintain_order=True).rows()
+    }
+    settings: list[dict[object, str]] = [dict(zip(axis.values, axis.settings, strict=True)) for axis in result.axes]
+    for name in metrics:
+        metric, summary = result.metric(name), result.summary(name)
+        factor, unit = in_words(metric.unit, max(summary["high"].to_list(), default=0.0))
+        columns.append(Column(f"{name}\n{unit}".rstrip(), right=True))
+        texts = {tuple(row[key] for key in keys): interval_text(row, factor) for row in summary.to_dicts()}
+        for key, own in cells.items():
+            own.append(texts.get(key, "-"))
+    counts = {row[:-1]: row[-1] for row in result.frame.group_by(keys).len().rows()}
+    columns.append(Column("runs", right=True, rank=1))
+    rows = [
+        [*(of[value] for of, value in zip(settings, key, strict=True)), *own, str(counts[key])]
+        for key, own in list(cells.items())[:MOST_LISTED]
+    ]
+    print_table(new_console(), columns, rows)
+    if len(cells) > MOST_LISTED:
+        click.echo(f"and {len(cells) - MOST_LISTED} more points")
+
+
+def interval_text(row: Mapping[str, float], factor: float) -> str:
+    """`12.3 [11.9, 12.6]`; what is no more than a lower bound has "≥" before it."""
+    median, low, high = (figure_text(row[name] * factor) for name in ("median", "low", "high"))
+    at_least = "\N{GREATER-THAN OR EQUAL TO} " if row["median_censored"] else ""
+    if row["n"] == 1:
+        return f"{at_least}{median}"
+    top = f"\N{GREATER-THAN OR EQUAL TO} {high}" if row["high_censored"] else high
+    return f"{at_least}{median} [{low}, {top}]"
+
+
+def figure_text(value: float) -> str:
+    """Four significant digits, and no exponent where a person would write none.
+
+    >>> figure_text(12.3456), figure_text(123456.0), figure_text(0.0)
+    ('12.35', '123456', '0')
+    """
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _rendered(result: Sweep, one: Drawing, stem: Path, suffixes: Sequence[str]) -> list[tuple[Path, bytes]]:
+    """A figure as files of these kinds, each with its name."""
+    from segue.figures.style import render
+
+    files = render(result.figure(one.metric, x=one.x, hue=one.hue))
+    content = {".svg": files.svg, ".png": files.png}
+    return [(stem.with_name(stem.name + suffix), content[suffix]) for suffix in suffixes]
+
+
+def _stem(results: Path, one: Drawing, drawings: Sequence[Drawing]) -> Path:
+    """The figure's file without its ending: beside the results, named for the metric, and the axes if need be."""
+    words = [results.stem, one.metric]
+    if sum(other.metric == one.metric for other in drawings) > 1:
+        words += [word for word in (one.x, one.hue) if word is not None]
+    return results.with_name("-".join(words))
+
+
+def _check_out(out: Path, source: Path) -> None:
+    """Refuse what cannot be written before long work begins."""
+    if out.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory, expected the name of a Parquet file", str(out))
+    if out.suffix != PARQUET:
+        raise OSError(errno.EINVAL, "expected a name that ends in .parquet", str(out))
+    check_file(out)
+    check_apart(out, [source])

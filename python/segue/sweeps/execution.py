@@ -1,0 +1,73 @@
+"""The runs of a sweep on this machine, in threads, with results of earlier ones from the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from segue.runner import Runner
+from segue.running import Run
+from segue.sweeps.columns import Row
+from segue.sweeps.plan import Plan, Task, row_of_run
+
+PER_THREAD = 64
+"""So many scenarios for each thread are in memory, read, at a time."""
+
+Take = Callable[[Task, Row], object]
+Done = Callable[[int], object]
+"""Told how many of the runs asked for are done; what it raises ends the others."""
+
+
+class Execution(Protocol):
+    """Where runs are made."""
+
+    def make(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
+        """Make them: `take` is called with the row of each, in any order."""
+
+
+class OverBudget(Exception):  # noqa: N818 - it is none
+    """Time is up."""
+
+
+class Deadline:
+    """When a sweep is to stop."""
+
+    def __init__(self, budget_s: float | None) -> None:
+        self._at = None if budget_s is None else time.monotonic() + budget_s
+
+    def check(self) -> None:
+        """Raises `OverBudget` once time is up."""
+        if self._at is not None and time.monotonic() >= self._at:
+            raise OverBudget
+
+
+class Local:
+    """This machine."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def make(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
+        """See `Execution`."""
+        size = PER_THREAD * self._runner.threads
+        for begin in range(0, len(tasks), size):
+            self._batch(plan, tasks[begin : begin + size], take, partial(_further, done, begin))
+
+    def _batch(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
+        rows: dict[int, Row] = {}
+
+        def keep(number: int, run: Run) -> None:
+            rows[number] = row_of_run(run.metrics_json, plan.extra)
+            take(tasks[number], rows[number])
+
+        first = self._runner.take([plan.job(task) for task in tasks], keep, progress=lambda count, _total: done(count))
+        for number, one in enumerate(first):
+            if number != one:
+                take(tasks[number], dict(rows[one]))
+        done(len(tasks))
+
+
+def _further(done: Done, begin: int, count: int) -> None:
+    done(begin + count)

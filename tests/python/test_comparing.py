@@ -1,0 +1,155 @@
+"""`segue compare`: schemes, settings, files and captures beside each other."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import segue as package
+from command import Segue
+from segue import ScenarioError
+from segue.cli.comparison import as_csv, note, text_of
+from segue.comparing import Estimate, Value, Wanted, compare, difference_of, median_of, table
+from segue.figures.distribution import distributions
+
+SHORT = {"duration": "30 s"}
+
+
+def sample(*values: float, bounds: tuple[int, ...] = ()) -> list[Value]:
+    return [Value(value, place in bounds, place) for place, value in enumerate(values)]
+
+
+def test_differences_of_pairs_are_those_of_each_seed() -> None:
+    first, second = sample(1, 2, 3, 4, 5, 6), sample(2, 3, 4, 5, 6, 7)
+    found = difference_of(first, list(reversed(second)), is_paired=True)
+    assert found == Estimate(1, False, 1, 1, 1 - 2 / 2**6, 6)
+    # a seed that only one has says nothing
+    assert difference_of(first[:3], second[2:], is_paired=True) == Estimate(1, False, 1, 1, 0.0, 1)
+    assert difference_of(first[:1], second[1:], is_paired=True) is None
+
+
+def test_what_never_came_back_leaves_a_difference_open_on_one_side() -> None:
+    plain, bound = sample(1, 2, 3), sample(5, 6, 7, bounds=(2,))
+    forth = difference_of(plain, bound, is_paired=True)
+    back = difference_of(bound, plain, is_paired=True)
+    assert forth is not None
+    assert back is not None
+    assert (forth.value, forth.is_bound, forth.low, forth.high) == (4, False, 4, inf)
+    assert (back.value, back.is_bound, back.low, back.high) == (-4, False, -inf, -4)
+    apart = difference_of(plain, sample(5, 6, 7, bounds=(0, 1)), is_paired=False)
+    assert apart is not None
+    assert (apart.is_bound, apart.low, apart.high) == (True, 2, inf)
+
+
+def test_a_median_that_is_a_bound_is_said_to_be() -> None:
+    found = median_of(sample(1, 2, 9, bounds=(2,)))
+    assert found == Estimate(2, False, 1, inf, 0.75, 3)
+    found = median_of(sample(1, 8, 9, bounds=(1, 2)))
+    assert found is not None
+    assert found.is_bound
+    assert median_of([]) is None
+    assert text_of(found, 1e3) == "≥ 8000 [1000, ∞]"
+    assert text_of(Estimate(0.1, False, -0.1, 0.2, 0.95, 9), 1e3, sign="+") == "+100 [-100, +200]"
+    # too few for an interval
+    assert text_of(median_of(sample(4.0)), 1) == "4"
+    assert text_of(None, 1) == "-"
+
+
+def test_intervals_of_differences_cover() -> None:
+    """Of two exponential distributions whose medians differ by one half, 1,000 times."""
+    stream, covered, trials = random.Random(5), 0, 1000
+    median = 0.6931471805599453
+    for _ in range(trials):
+        first = sample(*(stream.expovariate(1) for _ in range(12)))
+        second = sample(*(0.5 + stream.expovariate(2) for _ in range(20)))
+        found = difference_of(first, second, is_paired=False)
+        assert found is not None
+        assert found.coverage >= 0.95
+        covered += found.low <= 0.5 + median / 2 - median <= found.high
+    assert covered / trials >= 0.95 - 3 * (0.95 * 0.05 / trials) ** 0.5
+
+
+def test_schemes_have_the_same_seeds_and_the_values_of_their_runs() -> None:
+    wanted = Wanted(("mip6", "ilnp-soft"), "ilnp", {"duration": "40 s"}, (1, 2), ("throughput", "interruption"))
+    subjects = compare(wanted)
+    lines = table(subjects, wanted.metrics)
+    assert [(line.measure.name, line.subject) for line in lines] == [
+        (metric, scheme) for metric in wanted.metrics for scheme in wanted.subjects
+    ]
+    rates = [
+        [package.run("ilnp", {"duration": "40 s", "scheme": scheme}, seed=seed, trace=False).metrics.throughput_bps
+         for seed in (1, 2)]
+        for scheme in wanted.subjects
+    ]  # fmt: skip
+    assert [[value.value for value in one.runs["throughput"]] for one in subjects] == rates
+    differences = [b - a for a, b in zip(*rates, strict=True)]
+    assert lines[1].difference is not None
+    assert (lines[1].difference.value, lines[0].difference) == (sum(differences) / 2, None)
+    assert (lines[1].difference.low, lines[1].difference.high) == (min(differences), max(differences))
+    assert "of each seed" in note(lines)
+    rows = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert [row["subject"] for row in rows] == ["mip6", "ilnp-soft"] * 2
+    assert float(rows[1]["difference"]) == lines[1].difference.value
+
+
+def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> None:
+    package.run("sigma", {**SHORT, "l2.latency": "600 ms"}, seed=1, trace=False, pcap=tmp_path)
+    capture = str(tmp_path / "mh.pcapng")
+    wanted = Wanted(("l2.latency=100 ms", f"slow={capture}", "sigma"), "sigma", SHORT, (1,))
+    subjects = compare(wanted)
+    assert [(one.name, one.is_capture) for one in subjects] == [
+        ("l2.latency=100 ms", False), ("slow", True), ("sigma", False)
+    ]  # fmt: skip
+    moved = package.analyze(capture).findings
+    gaps = [one.interruption_s for one in moved.handovers]
+    assert [value.value for value in subjects[1].handovers["interruption"]][: len(gaps)] == gaps
+    lines = table(subjects, ("interruption", "lost_packets"))
+    assert {line.measure.each for line in lines} == {"handover"}
+    by_name = {(line.measure.name, line.subject): line for line in lines}
+    slower = by_name["interruption", "slow"].difference
+    assert slower is not None
+    assert slower.value > 0.5
+    assert by_name["lost_packets", "slow"].estimate is None
+    [axes] = distributions({one.name: one.handovers["interruption"] for one in subjects}, "t", "c").axes
+    _, labels = axes.get_legend_handles_labels()
+    assert labels[1] == f"slow ({len(subjects[1].handovers['interruption'])})"
+
+
+def test_a_curve_of_what_never_came_back_ends_below_one() -> None:
+    [axes] = distributions({"a": sample(1, 2, 3, 9, bounds=(3,)), "b": []}, "t", "c").axes
+    assert np.max(axes.lines[0].get_ydata()) == 0.75
+    assert axes.get_legend_handles_labels()[1] == ["a (4)", "b (none)"]
+
+
+@pytest.mark.parametrize(
+    ("subjects", "scenario", "words"),
+    [
+        (("sigma",), None, "at least two"),
+        (("sigma", "sigma"), None, "is there twice"),
+        (("sigma", "nonsense"), None, "no such file or scenario"),
+        (("mip6", "nonsense"), "ilnp", "scheme"),
+        (("mip6", "l2.latncy=1 s"), "ilnp", "latncy"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(subjects: tuple[str, ...], scenario: str | None, words: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        compare(Wanted(subjects, scenario))
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_command_writes_a_table_and_a_figure(segue: Segue, tmp_path: Path) -> None:
+    arguments = ("compare", "l2.latency=100 ms", "l2.latency=600 ms", "--scenario", "sigma", "--set", "duration=30 s")
+    ran = segue(*arguments, "--seeds", "2", "--metric", "interruption", "--out", "both", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["compare.csv", "compare.png", "compare.svg"]
+    assert "l2.latency=600 ms" in ran.stdout
+    wrong = segue(*arguments, "--metric", "nonsense", "--out", "other", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "other").exists()

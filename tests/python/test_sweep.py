@@ -1,0 +1,424 @@
+"""Sweeps: grids, rows, rules of stopping, files, and the commands around them."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import segue
+from command import Segue
+from segue import ScenarioError
+from segue.cli.sweep import figure_text, interval_text, parse_drawing
+from segue.figures import style
+from segue.figures.style import render
+from segue.runner import Runner
+from segue.stats import median_interval
+from segue.store import Store
+from segue.sweeps.axes import parse_axes, parse_axis
+from segue.sweeps.columns import METRICS, find_metric
+from segue.sweeps.result import Sweep
+from segue.sweeps.running import parse_budget
+from segue.sweeps.stopping import Until, parse_rule
+
+SHORT = {"duration": "20 s"}
+LATENCIES = {"l2.latency": "100ms..300ms/100ms"}
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "column"),
+    [
+        ("100ms..300ms/100ms", ("100 ms", "200 ms", "300 ms"), "k_s"),
+        ("100..300ms/100", ("100 ms", "200 ms", "300 ms"), "k_s"),
+        ("0.1s..0.3s/100ms", ("0.1 s", "0.2 s", "0.3 s"), "k_s"),
+        ("5m/s..20m/s/5m/s", ("5 m/s", "10 m/s", "15 m/s", "20 m/s"), "k_mps"),
+        ("2.5m/s..20m/s*2", ("2.5 m/s", "5 m/s", "10 m/s", "20 m/s"), "k_mps"),
+        ("-80dBm..-60dBm/10dB", ("-80 dBm", "-70 dBm", "-60 dBm"), "k_dbm"),
+        ("10..1000*10", ("10", "100", "1000"), "k"),
+        ("384kbit/s, 2 Mbit/s", ("384 kbit/s", "2 Mbit/s"), "k_bps"),
+        # a range to draw from is a value
+        ("1 s..2 s,2 s..3 s", ("1 s..2 s", "2 s..3 s"), "k"),
+        ("mip6, sigma", ("mip6", "sigma"), "k"),
+        ('{ file = "a.csv", format = "csv" },[1, 2]', ('{ file = "a.csv", format = "csv" }', "[1, 2]"), "k"),
+    ],
+)
+def test_values_are_written_as_a_scenario_has_them(text: str, settings: tuple[str, ...], column: str) -> None:
+    axis = parse_axis("k", text)
+    assert (axis.settings, axis.column) == (settings, column)
+
+
+def test_numbers_are_in_basic_units_and_exact() -> None:
+    assert parse_axis("k", "100ms..600ms/100ms").values == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    assert parse_axis("k", ["18 km/h", "1 m/s"]).values == (5.0, 1.0)
+    assert parse_axis("k", [True, False]).settings == ("true", "false")
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ({"k": ""}, "at least one value"),
+        ({"k": "1s,1000ms"}, "each value once"),
+        ({"k": "3..1/1"}, "from the first to the last"),
+        ({"k": "1..3/0"}, "from the first to the last"),
+        ({"k": "0..3*2"}, "from the first to the last"),
+        ({"k": "1ms..3B/1"}, "expected one unit"),
+        ({"k": "0..1/0.0000001"}, "at most 100000 values"),
+        ({"a.b": "1", "a_b": "2"}, "each key once"),
+        ({}, "at least one KEY=VALUES"),
+        (["k"], "expected KEY=VALUES"),
+    ],
+)
+def test_a_wrong_grid_is_one_line(grid: dict[str, str] | list[str], words: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        parse_axes(grid)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_row_has_what_its_run_has() -> None:
+    extra = ("signalling.by_kind.RA.packets", "flows.0.state", "flows.7.state")
+    found = segue.sweep("sigma", {"l2.latency": ["200 ms"]}, SHORT, seeds=[3], metrics=extra)
+    [row] = found.frame.to_dicts()
+    run = segue.run("sigma", {"l2.latency": "200 ms", **SHORT}, seed=3, trace=False)
+    metrics = run.metrics
+    assert metrics.interruption_s is not None
+    assert (row["l2_latency_s"], row["seed"], row["event_log_hash"]) == (0.2, 3, metrics.event_log_hash)
+    assert row["interruption_s"] == metrics.interruption_s.max
+    assert row["interruption_censored"] == metrics.interruption_s.max_censored
+    assert row["throughput_bps"] == metrics.throughput_bps
+    assert row["loss"] == row["lost_packets"] / row["packets_sent"]
+    assert row[extra[0]] == metrics.signalling.by_kind["RA"].packets > 0
+    assert (row[extra[1]], row[extra[2]]) == (metrics.flows[0].state, None)
+
+
+def test_words_of_metrics_are_those_of_conditions() -> None:
+    with pytest.raises(ScenarioError) as error:
+        segue.run("sigma", SHORT, conditions=["nonsense < 1"])
+    named = str(error.value).partition("expected one of ")[2].split(", ")
+    assert len(named) == 12
+    assert [name for name in named if name not in {metric.word for metric in METRICS}] == []
+
+
+def test_a_condition_and_the_column_of_its_word_say_the_same() -> None:
+    """A flow that never comes back, and an event: what is a lower bound, and what counts."""
+    cases = [("sigma", {"duration": "22 s", "scheme": "none"}), ("lab/both-ends-move", {})]
+    for scenario, overrides in cases:
+        [row] = segue.sweep(scenario, {"wire": "typed"}, overrides, seeds=1).frame.to_dicts()
+        value = row["interruption_s"]
+        conditions = [f"interruption >= {value:.9f} s", f"interruption <= {value + 1e-6:.9f} s"]
+        verdicts = segue.run(scenario, overrides, seed=1, trace=False, conditions=conditions).verdicts[-2:]
+        assert [one.holds for one in verdicts] == [True, not row["interruption_censored"]]
+
+
+def test_what_is_wrong_anywhere_in_the_grid_is_said_before_the_first_run() -> None:
+    told: list[tuple[str, int, int]] = []
+    for grid, words in (
+        ({"l2.latency": "100ms,5 parsec"}, "parsec"),
+        ({"l2.latncy": "100ms"}, "latncy"),
+        ({"duration": "1 s"}, "is set too"),
+        ({"loss": "1"}, "metric's column"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            segue.sweep("sigma", grid, SHORT, progress=lambda *one: told.append(one))
+    assert told == []
+    with pytest.raises(ScenarioError, match="did you mean `signalling`"):
+        segue.sweep("sigma", LATENCIES, SHORT, seeds=1, metrics=["signaling.bytes"])
+    with pytest.raises(ScenarioError, match="it goes on: packets, bytes"):
+        segue.sweep("sigma", LATENCIES, SHORT, seeds=1, metrics=["signalling.by_kind.RA"])
+
+
+def test_rows_do_not_depend_on_threads_or_the_store(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    runners = [
+        Runner(threads=1),
+        Runner(threads=3),
+        *(Runner(store=store, fresh=fresh) for fresh in (False, False, True)),
+    ]
+    frames = [segue.sweep("sigma", LATENCIES, SHORT, seeds=3, runner=runner).frame for runner in runners]
+    assert frames[0].height == 9
+    assert frames[0].select("l2_latency_s", "seed").rows() == [(v, s) for v in (0.1, 0.2, 0.3) for s in (1, 2, 3)]
+    assert all(frame.equals(frames[0]) for frame in frames)
+    assert len(store) == 9
+
+
+def test_points_that_are_the_same_run_have_a_row_each(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    # a range of one value is that value
+    same = segue.sweep(
+        "sigma", {"l2.latency": ["200 ms", "200 ms..200 ms"]}, SHORT, seeds=1, runner=Runner(store=store)
+    )
+    assert same.frame["event_log_hash"].n_unique() == 1
+    assert (same.frame.height, len(store)) == (2, 1)
+
+
+def test_until_is_a_share_or_a_distance() -> None:
+    assert Until.parse("interruption ±5 %").share == 0.05
+    assert Until.parse("throughput +- 100 kbit/s").distance == 1e5
+    assert Until.parse("handovers ±2").distance == 2
+    for wrong in ("interruption", "interruption 5 %", "interruption ±0 %", "interruption ±5 B", "nonsense ±5 %"):
+        with pytest.raises(ScenarioError):
+            Until.parse(wrong)
+
+
+def test_seeds_are_added_until_the_interval_is_narrow() -> None:
+    rule = parse_rule(8, "loss ±10 %", 64, ())
+    assert [len(seeds) for seeds in rule.rounds()] == [8, 8, 16, 32]
+    assert [seed for seeds in rule.rounds() for seed in seeds] == list(range(1, 65))
+    assert [rule.confidence("loss", n) for n in (8, 16, 32, 64)] == [0.975, 0.9875, 0.99375, 0.996875]
+    no = [False] * 8
+    assert not rule.is_open([1.0] * 8, no)
+    assert rule.is_open([1.0] * 7 + [2.0], no)
+    assert not rule.is_open([None] * 8, no)
+    # one that never came back may be anything
+    assert rule.is_open([1.0] * 8, [True] + [False] * 7)
+    # five cannot have 97.5 %
+    assert parse_rule(5, "loss ±10 %", 64, ()).is_open([1.0] * 5, [False] * 5)
+
+
+def test_stopped_intervals_cover_with_what_is_said() -> None:
+    """Of the median of an exponential distribution, with 1,000 sweeps; one look at 95 % each time would not do."""
+    rule = parse_rule(8, "loss ±50 %", 256, ())
+    assert rule.until is not None
+    random_stream = random.Random(7)
+    truth, trials, covered, stopped = 0.6931471805599453, 1000, 0, []
+    for _ in range(trials):
+        values: list[float] = []
+        for seeds in rule.rounds():
+            values += [random_stream.expovariate(1.0) for _ in seeds]
+            if not rule.is_open(list(values), [False] * len(values)):
+                break
+        interval = median_interval(values, rule.confidence("loss", len(values)))
+        covered += interval.low <= truth <= interval.high
+        stopped.append(len(values))
+    # 0.95 less three standard deviations of a count of 1,000
+    assert covered / trials >= 0.95 - 3 * (0.95 * 0.05 / trials) ** 0.5
+    assert 16 <= statistics.median(stopped) < 256
+
+
+def test_a_sweep_until_has_more_seeds_where_more_are_needed() -> None:
+    grid = {"mobile.speed": "2.5 m/s, 10 m/s"}
+    found = segue.sweep("sigma", grid, {"duration": "30 s", "l2.latency": "100 ms"}, seeds=8,
+                        until="handover_latency ±0.02 %", most_seeds=32)  # fmt: skip
+    counts = dict(found.frame.group_by("mobile_speed_mps").len().rows())
+    assert counts[2.5] == 8
+    assert counts[10.0] in {16, 32}
+    assert "handover_latency ±0.02 %" in found.note()
+    assert "95 %" in found.note()
+
+
+def test_a_budget_leaves_whole_rows_and_says_what_is_missing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    found = segue.sweep(
+        "sigma",
+        {"l2.latency": "100ms..400ms/1ms"},
+        {"duration": "60 s"},
+        seeds=50,
+        budget=4,
+        runner=Runner(store=store),
+    )
+    assert 0 < found.frame.height < 301 * 50
+    assert found.missing + found.frame.height == 301 * 50
+    assert f"{found.missing} runs missing" in found.note()
+    # every point once before any twice
+    assert found.frame["seed"].max() == 1 or found.frame.filter(pl.col("seed") == 1).height == 301
+    assert len(store) == found.frame.height
+    assert (parse_budget("10m"), parse_budget("90 s"), parse_budget("1.5 min"), parse_budget(None)) == (
+        600,
+        90,
+        90,
+        None,
+    )
+    for wrong in ("10", "ten", "5 MB", "0 s"):
+        with pytest.raises(ScenarioError, match="expected a time"):
+            parse_budget(wrong)
+
+
+def test_a_file_is_what_was_written(tmp_path: Path) -> None:
+    found = segue.sweep("ilnp", {"scheme": ["mip6", "ilnp-soft"], "case": "lan-lan"}, {"duration": "40 s"}, seeds=2,
+                        metrics=["signalling.by_kind.BU.packets"])  # fmt: skip
+    path = found.write(tmp_path / "r.parquet")
+    again = Sweep.read(path)
+    assert again.frame.equals(found.frame)
+    assert (again.axes, again.rule, again.extra, again.overrides) == (
+        found.axes,
+        found.rule,
+        found.extra,
+        found.overrides,
+    )
+    assert again.write(tmp_path / "again.parquet").read_bytes() == path.read_bytes()
+    assert pl.read_parquet(path).columns[:3] == ["scheme", "case", "seed"]
+    for wrong in (b"nonsense", pl.DataFrame({"a": [1]})):
+        other = tmp_path / "other.parquet"
+        if isinstance(wrong, bytes):
+            other.write_bytes(wrong)
+        else:
+            wrong.write_parquet(other)
+        with pytest.raises(ScenarioError, match="expected a Parquet file that segue sweep has written"):
+            Sweep.read(other)
+
+
+def made(values: dict[tuple[str, float], list[tuple[float, bool]]]) -> Sweep:
+    """A sweep over scheme and latency, with these interruptions."""
+    axes = parse_axes(
+        {
+            "scheme": sorted({key[0] for key in values}),
+            "l2.latency": [f"{v} s" for v in sorted({key[1] for key in values})],
+        }
+    )
+    rows = [
+        {
+            "scheme": scheme,
+            "l2_latency_s": latency,
+            "seed": seed,
+            "interruption_s": value,
+            "interruption_censored": bound,
+        }
+        for (scheme, latency), some in values.items()
+        for seed, (value, bound) in enumerate(some, 1)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    return Sweep(frame, "made", axes, {}, parse_rule(3, None, 0, ()), (), None, 0, "0")
+
+
+def test_a_summary_says_what_is_a_lower_bound() -> None:
+    sweep = made({
+        ("a", 0.1): [(1.0, False), (2.0, False), (9.0, True)],
+        ("a", 0.2): [(1.0, False), (8.0, True), (9.0, True)],
+        ("b", 0.1): [(1.0, False), (2.0, False), (3.0, False)],
+    })  # fmt: skip
+    rows = sweep.summary("interruption").to_dicts()
+    assert [(row["median"], row["low"], row["high"], row["n"], row["censored"]) for row in rows] == [
+        (2.0, 1.0, 9.0, 3, 1), (8.0, 1.0, 9.0, 3, 2), (2.0, 1.0, 3.0, 3, 0)
+    ]  # fmt: skip
+    assert [(row["median_censored"], row["high_censored"]) for row in rows] == [
+        (False, True),
+        (True, True),
+        (False, False),
+    ]
+    assert [interval_text(row, 1e3) for row in rows] == [
+        "2000 [1000, ≥ 9000]",
+        "≥ 8000 [1000, ≥ 9000]",
+        "2000 [1000, 3000]",
+    ]
+    assert figure_text(0.012345) == "0.01235"
+
+
+def test_figures_show_medians_where_they_are() -> None:
+    sweep = made({(scheme, x): [(n + x, False)] * 3 for n, scheme in enumerate("ab") for x in (0.1, 0.2)})
+    [axes] = sweep.figure("interruption").axes
+    assert axes.get_legend_handles_labels()[1] == ["a", "b"]
+    medians = [line for line in axes.lines if line.get_marker() == style.SERIES_MARKERS[1]]
+    assert np.asarray(medians[0].get_ydata()).tolist() == [1100.0, 1200.0]
+    assert "ms" in axes.get_ylabel()
+    [other] = sweep.figure("interruption", x="scheme", hue="l2.latency").axes
+    assert [label.get_text() for label in other.get_xticklabels()] == ["a", "b"]
+    assert b"<svg" in render(sweep.figure("interruption")).svg
+
+
+def test_a_third_axis_has_to_be_chosen_from() -> None:
+    axes = parse_axes({"a": "1,2", "b": "1,2", "c": "x,y"})
+    rows = [
+        {"a": float(a), "b": float(b), "c": c, "seed": 1, "throughput_bps": 1.0}
+        for a in (1, 2)
+        for b in (1, 2)
+        for c in "xy"
+    ]
+    sweep = Sweep(pl.DataFrame(rows), "made", axes, {}, parse_rule(1, None, 0, ()), (), None, 0, "0")
+    with pytest.raises(ScenarioError, match="--where b=1"):
+        sweep.figure("throughput", x="a", hue="c")
+    part = sweep.where({"b": "2"})
+    assert (part.frame.height, part.axis("b").settings) == (4, ("2",))
+    part.figure("throughput", x="a", hue="c")
+    with pytest.raises(ScenarioError, match="expected one of 1, 2"):
+        sweep.where({"b": "3"})
+    with pytest.raises(ScenarioError, match="expected one of a, b, c"):
+        sweep.axis("d")
+    with pytest.raises(ScenarioError, match="did you mean `throughput`"):
+        find_metric("troughput")
+
+
+SWEEP = ("sweep", "sigma", "--grid", "l2.latency=100ms,500ms", "--set", "duration=20 s", "--seeds", "2")
+
+
+def test_the_command_line_writes_a_file_and_figures(segue: Segue, tmp_path: Path) -> None:
+    ran = segue(
+        *SWEEP, "--out", "r.parquet", "--plot", "x=l2.latency,y=interruption", "--metric", "throughput", cwd=tmp_path
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r-interruption.png", "r-interruption.svg", "r.parquet"]
+    assert "500 ms" in ran.stdout
+    assert "throughput" in ran.stdout
+    assert "2 seeds a point." in ran.stdout
+    assert ran.stderr == ""
+    drawn = segue("plot", "r.parquet", "--y", "loss", "--y", "throughput", "--out", "figures", cwd=tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
+    names = ["r-loss.png", "r-loss.svg", "r-throughput.png", "r-throughput.svg"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
+    one = segue("plot", "r.parquet", "--y", "loss", "--out", "one.svg", cwd=tmp_path)
+    assert one.returncode == 0, one.stderr
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "figures" / "r-loss.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--out", "r.csv"), "expected a name that ends in .parquet"),
+        (("--out", "none/r.parquet"), "expected a directory that is there"),
+        (("--plot", "x=a"), "--out FILE.parquet"),
+        (("--plot", "z=a", "--out", "r.parquet"), "expected x=KEY,y=METRIC,hue=KEY"),
+        (("--plot", "y=nonsense", "--out", "r.parquet"), "metric `nonsense`"),
+        (("--plot", "x=nonsense", "--out", "r.parquet"), "axis `nonsense`"),
+        (("--until", "interruption 5"), "until `interruption 5`"),
+        (("--budget", "soon"), "expected a time"),
+        (("--most-seeds", "9"), "without --until"),
+        (("--grid", "l2.latency=1s"), "each key once"),
+    ],
+)
+def test_bad_input_is_one_line(segue: Segue, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    ran = segue(*SWEEP, *arguments, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_drawings_are_read() -> None:
+    drawing = parse_drawing("x=a.b, y=loss,hue=c")
+    assert (drawing.x, drawing.metric, drawing.hue) == ("a.b", "loss", "c")
+    assert parse_drawing("hue=c").metric == "interruption"
+
+
+def test_a_sweep_that_was_killed_goes_on_and_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ("sweep", "sigma", "--grid", "l2.latency=100ms..500ms/4ms", "--set", "duration=20 s", "--seeds", "4")
+    command = [sys.executable, "-c", "from segue.cli import main; main()", *arguments]
+    monkeypatch.setenv("SEGUE_STORE", "")
+    subprocess.run([*command, "--out", tmp_path / "whole.parquet"], check=True, capture_output=True, timeout=300)
+    monkeypatch.setenv("SEGUE_STORE", str(tmp_path / "store"))
+    for _ in range(2):
+        process = subprocess.Popen([*command, "--out", tmp_path / "r.parquet"], stdout=subprocess.DEVNULL)
+        before = len(Store(tmp_path / "store"))
+        until = time.monotonic() + 120
+        while len(Store(tmp_path / "store")) < before + 20:
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "r.parquet").exists()
+    there = len(Store(tmp_path / "store"))
+    assert 40 <= there < 404
+    ran = subprocess.run(
+        [*command, "--out", tmp_path / "r.parquet"], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert f"{there} of them found in" in ran.stdout
+    assert (tmp_path / "r.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert json.loads(pl.read_parquet_metadata(tmp_path / "r.parquet")["segue"])["scenario"] == "papers/sigma"
