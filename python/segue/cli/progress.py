@@ -27,13 +27,15 @@ class Bars:
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TextColumn("{task.fields[count]}"),
                 TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}"),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -64,8 +66,9 @@ class Bars:
             return
         # Work of unknown length has nothing to count.
         count = "" if total is None else f"{done}/{total}"
+        left = "" if total is None else "left"
         if what not in self._tasks:
             for task in self._tasks.values():
                 self._progress.stop_task(task)
-            self._tasks[what] = self._progress.add_task(what, total=total, count=count)
-        self._progress.update(self._tasks[what], completed=done, total=total, count=count)
+            self._tasks[what] = self._progress.add_task(what, total=total, count=count, left=left)
+        self._progress.update(self._tasks[what], completed=done, total=total, count=count, left=left)
