@@ -46,8 +46,9 @@ test: system-packages $(STAMP)/dev check-format check-rust check-python check-st
 # Without these words, slow tests are run too.
 BUT_SLOW := and not slow
 
+# Ray is large, and only slow tests want it.
 test-all: BUT_SLOW :=
-test-all: test  ## The same, and the tests that take long for what they add
+test-all: $(STAMP)/ray test  ## The same, and the tests that take long for what they add
 
 # `make mutants SEED=7 MUTANTS="--group tcp --keep-caught"`; an interrupted run is taken up again.
 mutants: $(STAMP)/dev  ## Have the tests judge 240 wrong programs, drawn by SEED
@@ -191,6 +192,11 @@ $(STAMP)/venv: pyproject.toml constraints.txt scripts/make_venv.sh scripts/requi
 $(STAMP)/dev: $(STAMP)/venv
 	$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements-dev.txt
 	$(BIN)/pip install --quiet --requirement $(VENV)/requirements-dev.txt
+	touch $@
+
+$(STAMP)/ray: $(STAMP)/dev
+	$(BIN)/python scripts/requirements.py ray > $(VENV)/requirements-ray.txt
+	$(BIN)/pip install --quiet --requirement $(VENV)/requirements-ray.txt
 	touch $@
 
 # One extension and one set of tools are installed at a time: installing one takes the other's stamp away. Python sources

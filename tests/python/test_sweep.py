@@ -376,11 +376,14 @@ def test_the_command_line_writes_a_file_and_figures(segue: Segue, tmp_path: Path
         (("--plot", "x=a"), "--out FILE.parquet"),
         (("--plot", "z=a", "--out", "r.parquet"), "expected x=KEY,y=METRIC,hue=KEY"),
         (("--plot", "y=nonsense", "--out", "r.parquet"), "metric `nonsense`"),
-        (("--plot", "x=nonsense", "--out", "r.parquet"), "axis `nonsense`"),
+        # before the first run, which would not end
+        (("--plot", "x=nonsense", "--out", "r.parquet", "--set", "duration=9999999 s"), "axis `nonsense`"),
         (("--until", "interruption 5"), "until `interruption 5`"),
         (("--budget", "soon"), "expected a time"),
         (("--most-seeds", "9"), "without --until"),
         (("--grid", "l2.latency=1s"), "each key once"),
+        (("--on", "slurm"), "expected ray"),
+        (("--on", "ray", "--fresh"), "neither --threads nor --fresh"),
     ],
 )
 def test_bad_input_is_one_line(segue: Segue, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

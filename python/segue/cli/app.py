@@ -130,6 +130,7 @@ def run_one(
 @click.option("--out", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write a row per run.")
 @click.option("--plot", "plots", metavar="x=KEY,y=METRIC,hue=KEY", multiple=True,
               help="Draw a figure (SVG and PNG beside --out); what is left out is chosen. Repeatable.")  # fmt: skip
+@click.option("--on", metavar="ray[://ADDRESS:PORT]", help="Make the runs on a Ray cluster (pip install 'segue[ray]').")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
 @click.option("--fresh", is_flag=True, help="Make all runs anew, also those that this program has made before.")
 def sweep(
@@ -144,6 +145,7 @@ def sweep(
     budget: str | None,
     out: Path | None,
     plots: tuple[str, ...],
+    on: str | None,
     threads: int | None,
     fresh: bool,
 ) -> None:
@@ -166,6 +168,7 @@ def sweep(
             budget=budget,
             out=out,
             plots=plots,
+            on=on,
             threads=threads,
             fresh=fresh,
         ),

@@ -49,6 +49,7 @@ class Asked:
     budget: str | None
     out: Path | None
     plots: tuple[str, ...]
+    on: str | None
     threads: int | None
     fresh: bool
 
@@ -57,11 +58,15 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
     """`segue sweep`."""
     from segue.runner import Runner
     from segue.scenarios import load
+    from segue.sweeps.axes import choose_axes, parse_axes
     from segue.sweeps.columns import find_metric
+    from segue.sweeps.parts import remove as remove_parts
     from segue.sweeps.running import MOST_SEEDS, sweep
 
     if asked.most_seeds is not None and asked.until is None:
         raise click.UsageError("--most-seeds: has no effect without --until")
+    if asked.on is not None and (asked.threads is not None or asked.fresh):
+        raise click.UsageError("--on: expected neither --threads nor --fresh with it: the cluster has its own")
     drawings = [parse_drawing(text) for text in asked.plots]
     if drawings and asked.out is None:
         raise click.UsageError("--plot: expected --out FILE.parquet with it: figures go beside that")
@@ -69,11 +74,15 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
     told = list(dict.fromkeys([*(one.metric for one in drawings), *asked.metrics])) or [USUAL]
     for name in told:
         find_metric(name, asked.metrics)
+    axes = parse_axes(asked.grid)
+    for one in drawings:
+        choose_axes(axes, one.x, one.hue)
     if asked.out is not None:
         _check_out(asked.out, Path(source.file))
+    parts = None if asked.out is None or asked.on is None else asked.out.with_suffix(".parts")
     with Bars() as bars:
         bars.spin("reading")
-        store = open_store()
+        store = None if asked.on is not None else open_store()
         runner = Runner(threads=asked.threads, store=store, fresh=asked.fresh)
         result = sweep(
             source,
@@ -85,6 +94,9 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
             most_seeds=asked.most_seeds or MOST_SEEDS,
             budget=asked.budget,
             runner=runner,
+            on=asked.on,
+            parts=parts,
+            tell=lambda text: click.echo(f"segue: {text}", err=True),
             progress=bars.show,
         )
         written = []
@@ -94,9 +106,11 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
                 file for one in drawings for file in _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
             ]
             written = [result.write(asked.out), *(write_file(path, content) for path, content in figures)]
+    if parts is not None and not result.missing:
+        remove_parts(parts)
     print_summary(result, told)
     click.echo(result.note())
-    if not result.missing:
+    if asked.on is None and not result.missing:
         click.echo(told_counts(runner.counts, store))
     for path in written:
         click.echo(f"wrote {path}")

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from segue._native import ScenarioError
 from segue.figures import style
+from segue.sweeps.axes import choose_axes
 from segue.units import in_words, percent
 
 if TYPE_CHECKING:
-    from segue.sweeps.axes import Axis
     from segue.sweeps.result import Sweep
 
 SHIFT = 0.035
@@ -26,13 +26,12 @@ SHIFT_OF_NAMES = 0.12
 WIDE = 50
 """From this ratio of the greatest to the least value on, the x axis is logarithmic."""
 CAPTION_LETTERS = 112
-MOST_CURVES = 12
 
 
 def sweep_figure(sweep: Sweep, metric: str, *, x: str | None = None, hue: str | None = None) -> Figure:
     """See `segue.sweeps.result.Sweep.figure`."""
     found = sweep.metric(metric)
-    below, colours = _chosen(sweep, x, hue)
+    below, colours = choose_axes(sweep.axes, x, hue)
     summary = sweep.summary(metric)
     if summary.is_empty():
         raise ScenarioError(f"{metric}: no run has it")
@@ -68,30 +67,6 @@ def sweep_figure(sweep: Sweep, metric: str, *, x: str | None = None, hue: str | 
         x_names=None if below.is_numeric else below.settings,
         is_ordered=colours is None or colours.is_numeric,
     )
-
-
-def _chosen(sweep: Sweep, x: str | None, hue: str | None) -> tuple[Axis, Axis | None]:
-    """The axis below, and that of the colours; a third must have one value."""
-    several = [axis for axis in sweep.axes if len(axis.values) > 1]
-    colours = sweep.axis(hue) if hue is not None else None
-    if x is not None:
-        below = sweep.axis(x)
-    else:
-        free = [axis for axis in several if axis is not colours] or list(sweep.axes)
-        below = max(free, key=lambda axis: (axis.is_numeric, len(axis.values)))
-    if below is colours:
-        raise ScenarioError(f"{below.key}: expected another axis for the colours than for x")
-    others = [axis for axis in several if axis is not below and axis is not colours]
-    if colours is None and len(others) == 1:
-        colours, others = others[0], []
-    if others:
-        one = others[0]
-        raise ScenarioError(
-            f"{one.key}: has {len(one.values)} values, expected --where {one.key}={one.settings[0]} or another of them"
-        )
-    if colours is not None and len(colours.values) > MOST_CURVES:
-        raise ScenarioError(f"{colours.key}: {len(colours.values)} curves, expected at most {MOST_CURVES}: see --where")
-    return below, colours
 
 
 def _caption(sweep: Sweep, summary: pl.DataFrame) -> str:

@@ -12,6 +12,8 @@ from segue.units import UNITS, split
 
 MOST_VALUES = 100_000
 """Of one axis."""
+MOST_COLOURS = 12
+"""Of a figure."""
 SUFFIXES = {"s": "s", "bit/s": "bps", "B": "bytes", "packets": "packets", "m": "m", "m/s": "mps", "dBm": "dbm",
             "dB": "db", "deg": "deg", "%": "percent"}  # fmt: skip
 """What a column's name ends in, by the unit of its numbers."""
@@ -99,6 +101,53 @@ def parse_axis(key: str, values: Values) -> Axis:
     if len(set(axis.values)) < len(axis.values):
         raise ScenarioError(f"grid: {key}: expected each value once")
     return axis
+
+
+def find_axis(axes: Sequence[Axis], name: str) -> Axis:
+    """The axis of a key or a column.
+
+    Raises:
+        ScenarioError: There is none.
+    """
+    for axis in axes:
+        if name in (axis.key, axis.column):
+            return axis
+    raise ScenarioError(f"axis `{name}`: expected one of {', '.join(axis.key for axis in axes)}")
+
+
+def choose_axes(axes: Sequence[Axis], x: str | None, hue: str | None) -> tuple[Axis, Axis | None]:
+    """The axis that a figure has below, and that of its colours, if there is one.
+
+    Args:
+        axes: All of them.
+        x: Key of the one below; the one with the most numbers if left out.
+        hue: Key of the one of the colours; the other one if left out.
+
+    Raises:
+        ScenarioError: No such axis, too many colours, or there is a third with several values.
+    """
+    several = [axis for axis in axes if len(axis.values) > 1]
+    colours = find_axis(axes, hue) if hue is not None else None
+    if x is not None:
+        below = find_axis(axes, x)
+    else:
+        free = [axis for axis in several if axis is not colours] or list(axes)
+        below = max(free, key=lambda axis: (axis.is_numeric, len(axis.values)))
+    if below is colours:
+        raise ScenarioError(f"{below.key}: expected another axis for the colours than for x")
+    others = [axis for axis in several if axis is not below and axis is not colours]
+    if colours is None and len(others) == 1:
+        colours, others = others[0], []
+    if others:
+        one = others[0]
+        raise ScenarioError(
+            f"{one.key}: has {len(one.values)} values, expected --where {one.key}={one.settings[0]} or another of them"
+        )
+    if colours is not None and len(colours.values) > MOST_COLOURS:
+        raise ScenarioError(
+            f"{colours.key}: {len(colours.values)} curves, expected at most {MOST_COLOURS}: see --where"
+        )
+    return below, colours
 
 
 def _key_and_values(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from segue._native import ScenarioError, __version__
 from segue.output import write_file
-from segue.sweeps.axes import Axis
+from segue.sweeps.axes import Axis, find_axis, parse_axis
 from segue.sweeps.columns import Metric, Row, find_metric, schema
 from segue.sweeps.stopping import Rule
 
@@ -98,10 +98,7 @@ class Sweep:
         Raises:
             ScenarioError: There is none.
         """
-        for axis in self.axes:
-            if name in (axis.key, axis.column):
-                return axis
-        raise ScenarioError(f"axis `{name}`: expected one of {', '.join(axis.key for axis in self.axes)}")
+        return find_axis(self.axes, name)
 
     def where(self, conditions: Mapping[str, str]) -> Sweep:
         """The part at which these keys have these values, as the grid has them: `{"scheme": "sigma"}`.
@@ -110,8 +107,6 @@ class Sweep:
             ScenarioError: No such axis, or value of it.
         """
         import polars as pl
-
-        from segue.sweeps.axes import parse_axis
 
         kept, axes = self.frame, list(self.axes)
         for name, text in conditions.items():

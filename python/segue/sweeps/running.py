@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,10 @@ from typing import TYPE_CHECKING
 from segue import _native
 from segue.running import override_list
 from segue.scenarios import Scenario, load
-from segue.sweeps.axes import Values, parse_axes
-from segue.sweeps.columns import number_in
-from segue.units import UNITS, split
 
 if TYPE_CHECKING:
     from segue.runner import Runner
+    from segue.sweeps.axes import Values
     from segue.sweeps.columns import Row
     from segue.sweeps.execution import Execution
     from segue.sweeps.plan import Plan, Task
@@ -39,6 +38,9 @@ def sweep(
     most_seeds: int = MOST_SEEDS,
     budget: str | float | None = None,
     runner: Runner | None = None,
+    on: str | None = None,
+    parts: Path | None = None,
+    tell: Callable[[str], object] = warnings.warn,
     progress: Progress | None = None,
 ) -> Sweep:
     """Run a scenario at every combination of some keys' values.
@@ -56,6 +58,9 @@ def sweep(
         budget: Stop after this time, with what there is by then: `"10 min"`, or seconds.
         runner: With how many threads runs are made, and with what store beside them, from which those that were made
             before are had: `Runner(threads=2, store=Store(Path("results")))`. All processors and no store, if left out.
+        on: "ray" or "ray://ADDRESS:PORT": make the runs on that cluster; `runner` has then no effect.
+        parts: With `on`, a folder for the rows that there are; what is there of the same sweep is not made again.
+        tell: With `on`, told of workers that are lost or refused.
         progress: Told how far it has come.
 
     Raises:
@@ -68,6 +73,7 @@ def sweep(
     (4, 'l2_latency_s')
     """
     from segue.runner import Runner
+    from segue.sweeps.axes import parse_axes
     from segue.sweeps.execution import Local
     from segue.sweeps.plan import Plan
     from segue.sweeps.stopping import parse_rule
@@ -76,7 +82,12 @@ def sweep(
     budget_s = parse_budget(budget)
     rule = parse_rule(seeds, until, most_seeds, metrics)
     plan = Plan.of(source, parse_axes(grid), dict(override_list(overrides)), metrics)
-    return _run(plan, rule, Local(runner or Runner()), budget_s, progress)
+    if on is None:
+        return _run(plan, rule, Local(runner or Runner()), budget_s, progress)
+    from segue.sweeps.cluster import Cluster
+
+    with Cluster(on, plan, parts, tell) as cluster:
+        return _run(plan, rule, cluster, budget_s, progress)
 
 
 def parse_budget(budget: str | float | None) -> float | None:
@@ -87,6 +98,8 @@ def parse_budget(budget: str | float | None) -> float | None:
     """
     if budget is None or isinstance(budget, (int, float)):
         return budget
+    from segue.units import UNITS, split
+
     text = budget.strip()
     # what everybody types for minutes; of a scenario's quantities "m" is metres
     found = split(f"{text}in" if text.endswith("m") else text)
@@ -126,6 +139,8 @@ def _run(plan: Plan, rule: Rule, execution: Execution, budget_s: float | None, p
 
 def _open(rule: Rule, rows: Mapping[Task, Row], points: Sequence[int]) -> list[int]:
     """Which of the points need more seeds."""
+    from segue.sweeps.columns import number_in
+
     assert rule.until is not None
     metric = rule.until.metric
     own: dict[int, list[Row]] = {point: [] for point in points}
