@@ -368,6 +368,12 @@ def test_the_command_line_writes_a_file_and_figures(segue: Segue, tmp_path: Path
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "figures" / "r-loss.svg").read_bytes()
 
 
+def test_a_figure_of_what_no_run_has_leaves_the_results(segue: Segue, tmp_path: Path) -> None:
+    ran = segue(*SWEEP, "--out", "r.parquet", "--plot", "y=transfer_time", cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (2, "segue: transfer_time: no run has it\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

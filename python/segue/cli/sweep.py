@@ -101,11 +101,12 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
         )
         written = []
         if asked.out is not None:
+            # first what has taken long: a figure of what no run has is refused
+            written.append(result.write(asked.out))
             bars.spin("drawing")
-            figures = [
-                file for one in drawings for file in _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
-            ]
-            written = [result.write(asked.out), *(write_file(path, content) for path, content in figures)]
+            for one in drawings:
+                files = _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
+                written += [write_file(path, content) for path, content in files]
     if parts is not None and not result.missing:
         remove_parts(parts)
     print_summary(result, told)

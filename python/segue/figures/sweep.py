@@ -78,7 +78,7 @@ def _caption(sweep: Sweep, summary: pl.DataFrame) -> str:
     seeds = f"{most}" if least == most else f"{least} to {most}"
     coverage = float(summary["coverage"].min() or 0.0)  # type: ignore[arg-type]
     text = (
-        f"Medians over {seeds} seeds; bars: order-statistic intervals that hold it with {percent(coverage)} at least."
+        f"Medians over {seeds} seeds; bars: order-statistic intervals that hold them with {percent(coverage)} at least."
     )
     if most == 1:
         text = "One seed a point: there are no intervals."
