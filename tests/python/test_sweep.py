@@ -223,7 +223,7 @@ def test_a_budget_leaves_whole_rows_and_says_what_is_missing(tmp_path: Path) -> 
         {"duration": "60 s"},
         seeds=50,
         budget=4,
-        runner=Runner(store=store),
+        runner=Runner(store=store, threads=2),
     )
     assert 0 < found.frame.height < 301 * 50
     assert found.missing + found.frame.height == 301 * 50

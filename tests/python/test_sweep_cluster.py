@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,6 +170,8 @@ class Machines:
 
     def __init__(self) -> None:
         self.address = f"127.0.0.1:{free_port()}"
+        # short, for the names of sockets, and not where a user's cluster says that it is
+        self._folder = tempfile.mkdtemp(prefix="ray-")
         self._nodes: list[subprocess.Popen[str]] = []
 
     def add(self, *options: str, **environment: str) -> int:
@@ -176,8 +180,9 @@ class Machines:
                  "--runtime-env-agent-port")  # fmt: skip
         # with ports given, nothing waits for agents that are slow to begin
         given = [word for port in ports for word in (port, str(free_port()))]
-        where = ["--address", self.address] if self._nodes else ["--head", "--port", self.address.partition(":")[2],
-                                                                 "--include-dashboard=false"]  # fmt: skip
+        head = ["--head", "--port", self.address.partition(":")[2], "--temp-dir", self._folder,
+                "--include-dashboard=false", "--ray-client-server-port", str(free_port())]  # fmt: skip
+        where = ["--address", self.address] if self._nodes else head
         ray = str(Path(sys.executable).with_name("ray"))
         node = subprocess.Popen(
             [ray, "start", *where, "--node-ip-address", "127.0.0.1", "--block", "--object-store-memory", "80000000",
@@ -209,6 +214,7 @@ class Machines:
             node.wait()
             assert node.stdout is not None
             node.stdout.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

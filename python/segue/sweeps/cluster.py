@@ -113,7 +113,8 @@ class Cluster:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._on != "ray":
             try:
-                self._ray.init(address=self._on, **quiet)
+                with warnings.catch_warnings(action="ignore"):
+                    self._ray.init(address=self._on, **quiet)
             except Exception as error:
                 raise ScenarioError(f"--on {self._on}: no such cluster: {_line(error)}") from error
             return

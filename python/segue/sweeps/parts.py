@@ -49,8 +49,9 @@ class Parts:
         import polars as pl
 
         rows: dict[Task, Row] = {}
-        for path in sorted(self._folder.glob("part-*.parquet")):
-            self._count += 1
+        paths = sorted(self._folder.glob("part-*.parquet"))
+        self._count = len(paths)
+        for path in paths:
             for row in pl.read_parquet(path).to_dicts():
                 rows[row.pop("point"), row.pop("seed")] = row
         return rows
