@@ -23,6 +23,7 @@ use super::cell_files;
 use super::mobility::{Angle, Origin};
 use crate::constellation::{Place, Plan, Rhythm, Satellite, Shell, Slot};
 use crate::mobility::geography::NOWHERE;
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use segue_proto::units::Metres;
 use serde::Deserialize;
@@ -38,9 +39,10 @@ const MOST_SATELLITES: u32 = 20_000;
 const MOST_CELLS: usize = 1_900;
 
 /// `[constellation]`
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Section {
+#[schemars(rename = "ConstellationSection")]
+pub(super) struct Section {
     /// The host that is served.
     host: String,
     /// The router that satellites are linked to.
@@ -90,15 +92,18 @@ struct Section {
     #[serde(default = "all_of_them")]
     reconfiguration_loss: f64,
     /// Keys of the link to each router.
+    #[schemars(schema_with = "super::keys::texts::any_table")]
     feeder: Table,
     /// Keys of each cell.
     #[serde(default)]
+    #[schemars(schema_with = "super::keys::texts::any_table")]
     cell: Table,
 }
 
 /// Whose addresses the host has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ConstellationAddresses")]
 enum Addresses {
     /// Each satellite's is a network of its own.
     Satellite,

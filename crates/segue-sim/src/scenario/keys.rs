@@ -12,7 +12,7 @@ mod types;
 pub use list::{Choice, Key, keys};
 pub use schema::schema;
 
-use super::{ScenarioError, model, shape, technology};
+use super::{ScenarioError, constellation, model, shape, technology};
 
 /// Reads a scenario for its form alone, which is what [`schema`] is about. What stands for many, and what follows from parameters
 /// and cases, is not worked out.
@@ -21,6 +21,12 @@ use super::{ScenarioError, model, shape, technology};
 /// One line: which key, what was expected.
 pub fn check_form(text: &str, file: &str) -> Result<(), ScenarioError> {
     let mut table: toml::Table = text.parse().map_err(|e| ScenarioError::syntax(file, text, &e))?;
+    if let Some(section) = table.remove("constellation") {
+        let read: Result<constellation::Section, _> = serde_path_to_error::deserialize(section);
+        read.map_err(|e| {
+            ScenarioError::new(file, &format!("constellation.{}", e.path()), e.inner().message())
+        })?;
+    }
     technology::apply(&mut table, file)?;
     shape::check(&table).map_err(|(key, expected)| ScenarioError::new(file, &key, expected))?;
     let read = model(&table).map_err(|(key, e)| ScenarioError::new(file, &key, e.message()))?;

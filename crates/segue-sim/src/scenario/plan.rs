@@ -3,11 +3,12 @@
 use super::mobility::model_of;
 use super::model::{AddressMethod, MobileSection, ScenarioFile};
 use super::validate::{Problem, problem, written};
+use schemars::JsonSchema;
 use segue_proto::Duration;
 use serde::{Deserialize, Serialize};
 
 /// An entry of `plan` of a mobile host: `{ from = "12 s", cell = "sat-01-07" }`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanEntry {
     /// From when.

@@ -2,6 +2,7 @@
 
 use super::types::{Types, name_of};
 use crate::scenario::cell_files::FromCsv;
+use crate::scenario::constellation;
 use crate::scenario::model::ScenarioFile;
 use serde::Serialize;
 use serde_json::Value;
@@ -45,8 +46,13 @@ pub struct Choice {
 pub fn keys() -> Vec<Key> {
     let mut types = Types::of::<ScenarioFile>();
     let from_csv = types.add::<FromCsv>();
+    let constellation = types.add::<constellation::Section>();
     let mut found = Vec::new();
-    for (name, before) in [("ScenarioFile", ""), (&from_csv, "cell[].from_csv.")] {
+    for (name, before) in [
+        ("ScenarioFile", ""),
+        (&from_csv, "cell[].from_csv."),
+        (&constellation, "constellation."),
+    ] {
         if let Some(table) = types.get(name) {
             of_table(&types, table, before, &mut found);
         }

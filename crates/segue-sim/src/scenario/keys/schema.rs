@@ -3,7 +3,7 @@
 use super::types::{Types, each_reference, reference};
 use crate::scenario::cell_files::FromCsv;
 use crate::scenario::model::ScenarioFile;
-use crate::scenario::{populations, technology};
+use crate::scenario::{constellation, populations, technology};
 use serde_json::{Map, Value, json};
 
 /// What is behind the name of a type where a preset or a file has what is not written.
@@ -66,6 +66,10 @@ pub fn schema() -> Value {
         let table = json!({ "type": "object", "description": meaning });
         object(&mut file, "properties").insert(key.to_owned(), table);
     }
+    let constellation = types.add::<constellation::Section>();
+    let meaning = "Satellites that pass over a host, written out as cells, routers, links and its plan.";
+    let satellites = json!({ "description": meaning, "allOf": [reference(&constellation)] });
+    object(&mut file, "properties").insert("constellation".to_owned(), satellites);
     let definitions = types.those_of(&mut file);
     let head = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
