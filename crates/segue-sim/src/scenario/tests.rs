@@ -564,7 +564,7 @@ fn a_name_where_a_list_of_names_belongs_is_told_how_to_write_it() {
     assert_eq!(
         refused(VERTICAL, "vertical.toml", &[("host.mn.technologies", "gprs")]),
         "--set: host[1].technologies: `\"gprs\"`: expected a list such as [\"lan\"], each one of lan, wlan-802.11b, \
-         wlan-802.11g, wlan-802.11n, gprs, umts, lte, 5g"
+         wlan-802.11g, wlan-802.11n, gprs, umts, lte, 5g, leo"
     );
     assert_eq!(
         with(&[("link.0.outages", "often")]).unwrap_err(),
