@@ -26,8 +26,9 @@ EACH = 1 - (1 - LEVEL) / 2
 """Confidence of each of two intervals of which a difference is made: both hold with `LEVEL` together."""
 OF_RUNS = ("interruption", "interruption.median", "handover_latency.median", "loss", "throughput", "signalling")
 """Metrics that are compared if none are asked for, where all subjects are simulated."""
-CAPTURES = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
-"""What pcapng and pcap files begin with."""
+CAPTURES = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1",
+            b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # fmt: skip
+"""What pcapng and pcap files begin with, and what gzip or zstd has compressed: a scenario begins with none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +264,7 @@ def _is_capture(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(4) in CAPTURES
+        return file.read(4).startswith(CAPTURES)
 
 
 def _of_run(run: Run, metrics: Sequence[str]) -> tuple[dict[str, Value], dict[str, list[Value]]]:

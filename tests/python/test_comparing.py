@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import random
 from math import inf
@@ -100,7 +101,8 @@ def test_schemes_have_the_same_seeds_and_the_values_of_their_runs() -> None:
 
 def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> None:
     package.run("sigma", {**SHORT, "l2.latency": "600 ms"}, seed=1, trace=False, pcap=tmp_path)
-    capture = str(tmp_path / "mh.pcapng")
+    capture = str(tmp_path / "mh.pcapng.gz")
+    Path(capture).write_bytes(gzip.compress((tmp_path / "mh.pcapng").read_bytes()))
     wanted = Wanted(("l2.latency=100 ms", f"slow={capture}", "sigma"), "sigma", SHORT, (1,))
     subjects = compare(wanted)
     assert [(one.name, one.is_capture) for one in subjects] == [
