@@ -38,7 +38,7 @@ CARGO_TEST := cargo test --workspace --profile checked --locked
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build  ## Set up, build in release, reproduce a quick version of the SIGMA figures
+demo: $(STAMP)/extension  ## Set up, build the extension in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
 
 test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure check-features test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
@@ -63,7 +63,7 @@ digests: $(STAMP)/dev  ## Compare every packet that SCTP sends, over 1,900 seeds
 	cargo run --profile checked --locked --package segue-conformance --bin digests -- \
 		tests/conformance/digests.txt --tests "$$folder" $(if $(UPDATE),--update)
 
-keys: $(STAMP)/release  ## Make docs/keys.md anew: every key of a scenario
+keys: $(STAMP)/extension  ## Make docs/keys.md anew: every key of a scenario
 	$(BIN)/segue keys --markdown > docs/keys.md
 
 counters:  ## Make docs/counters.md anew: what `segue agent status` counts
@@ -202,16 +202,20 @@ $(STAMP)/ray: $(STAMP)/dev
 # One extension and one set of tools are installed at a time: installing one takes the other's stamp away. Python sources
 # are used in place.
 
-$(STAMP)/release: $(STAMP)/venv $(RUST_SOURCES)
+# The simulator, which is all that many need.
+$(STAMP)/extension: $(STAMP)/venv $(RUST_SOURCES)
 	rm -f $(STAMP)/checked
 	$(BIN)/maturin develop --release --locked
+	touch $@
+
+$(STAMP)/release: $(STAMP)/extension
 	cargo build --release --locked --package segue-live --package segue-location --package segue-lab --package segue-agent
 	install -m 755 $(TARGET)/release/segue-sctp $(TARGET)/release/segue-location $(TARGET)/release/segue-lab $(TARGET)/release/segue-agent $(BIN)
 	touch $@
 
 # The tools are those that the Rust tests have.
 $(STAMP)/checked: $(STAMP)/venv $(RUST_SOURCES)
-	rm -f $(STAMP)/release
+	rm -f $(STAMP)/extension $(STAMP)/release
 	$(BIN)/maturin develop --profile checked --locked
 	$(CARGO_TEST) --no-run
 	install -m 755 $(TARGET)/checked/segue-sctp $(TARGET)/checked/segue-location $(TARGET)/checked/segue-lab $(TARGET)/checked/segue-agent $(BIN)

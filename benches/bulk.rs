@@ -18,6 +18,10 @@ use std::process::ExitCode;
 
 use segue_sim::{RunOptions, Scenario};
 
+/// As in the Python extension, which is what users run.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match bench() {
         Ok(json) => {

@@ -24,6 +24,10 @@ mod tables;
 
 use pyo3::prelude::*;
 
+/// A run allocates and frees small things all the time, and of thousands of hosts what is used together should lie together.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The native module.
 #[pymodule]
 mod _native {
