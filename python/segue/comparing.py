@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from segue._native import ScenarioError
-from segue.analyze import analyze
+from segue.analyze import Analysis, analyze
 from segue.runner import Runner
 from segue.running import Progress, Run, check, job
 from segue.scenarios import Scenario, load
@@ -120,7 +120,8 @@ class Wanted:
     """What is asked for.
 
     Attributes:
-        subjects: `FILE`, a scheme, or `KEY=VALUE` of a scenario; `NAME=FILE` gives a file another name.
+        subjects: `FILE`, two captures of both ends as `MN,CN`, a scheme, or `KEY=VALUE` of a scenario; `NAME=FILE`
+            gives files another name.
         scenario: The scenario of schemes and settings.
         overrides: What all simulated subjects share.
         seeds: Seeds of each.
@@ -160,9 +161,17 @@ def compare(wanted: Wanted, *, runner: Runner | None = None, progress: Progress 
     of_runs = metrics if len(simulated) == len(sources) else ()
     results = iter((runner or Runner()).keep(jobs, lambda run: _of_run(run, of_runs), progress=progress))
     return [
-        _of_capture(source) if source.scenario is None else _of_runs(source.name, [next(results) for _ in wanted.seeds])
+        subject_of(source.name, [analyze(*source.captures)])
+        if source.scenario is None
+        else _subject(source.name, False, [next(results) for _ in wanted.seeds])
         for source in sources
     ]
+
+
+def subject_of(name: str, results: Sequence[Run | Analysis], metrics: Sequence[str] = ()) -> Subject:
+    """Runs, or analyses of captures, as one subject, with these metrics of runs."""
+    made = [_of_run(one, metrics) if isinstance(one, Run) else ({}, _of_analysis(one)) for one in results]
+    return _subject(name, any(isinstance(one, Analysis) for one in results), made)
 
 
 def metrics_of(wanted: Wanted, are_captures: Sequence[bool]) -> tuple[str, ...]:
@@ -236,28 +245,43 @@ def difference_of(first: Sequence[Value], second: Sequence[Value], *, is_paired:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A scenario with overrides, or without one the file of a capture."""
+    """A scenario with overrides, or without one a capture, or those of both ends."""
 
     name: str
     scenario: Scenario | None
     overrides: Mapping[str, object]
-    file: str = ""
+    captures: tuple[str, ...] = ()
 
 
 def _source(text: str, wanted: Wanted) -> _Source:
     name, file = text, text
     head, equals, rest = text.partition("=")
     if equals and not Path(text).exists():
-        if Path(rest).exists() or wanted.scenario is None:
+        if _captures(rest) or Path(rest).exists() or wanted.scenario is None:
             name, file = head, rest
         else:
             return _Source(text, load(wanted.scenario), {**wanted.overrides, head.strip(): rest.strip()})
-    if _is_capture(Path(file)):
-        return _Source(name, None, {}, file)
+    if captures := _captures(file):
+        return _Source(name, None, {}, captures)
     if wanted.scenario is not None and not Path(file).exists():
         return _Source(name, load(wanted.scenario), {**wanted.overrides, "scheme": file})
     scenario = load(file)
     return _Source(scenario.name if name == file else name, scenario, wanted.overrides)
+
+
+def _captures(text: str) -> tuple[str, ...]:
+    """The captures that a subject names: its file, or `MN,CN`; none if it names something else."""
+    if _is_capture(Path(text)):
+        return (text,)
+    parts = tuple(text.split(","))
+    if len(parts) < 2 or Path(text).exists() or not any(_is_capture(Path(part)) for part in parts):
+        return ()
+    if len(parts) > 2:
+        raise ScenarioError(f"{text}: {len(parts)} captures, expected one, or those of both ends: MN,CN")
+    for part in parts:
+        if not _is_capture(Path(part)):
+            raise ScenarioError(f"{text}: {part}: expected a capture of the other end")
+    return parts
 
 
 def _is_capture(path: Path) -> bool:
@@ -282,7 +306,9 @@ def _of_run(run: Run, metrics: Sequence[str]) -> tuple[dict[str, Value], dict[st
     return values, moves
 
 
-def _of_runs(name: str, results: Sequence[tuple[dict[str, Value], dict[str, list[Value]]]]) -> Subject:
+def _subject(
+    name: str, is_capture: bool, results: Sequence[tuple[dict[str, Value], dict[str, list[Value]]]]
+) -> Subject:
     runs: dict[str, list[Value]] = {}
     handovers: dict[str, list[Value]] = {}
     for values, moves in results:
@@ -290,15 +316,15 @@ def _of_runs(name: str, results: Sequence[tuple[dict[str, Value], dict[str, list
             runs.setdefault(metric, []).append(value)
         for measure, some in moves.items():
             handovers.setdefault(measure, []).extend(some)
-    return Subject(name, False, runs, handovers)
+    return Subject(name, is_capture, runs, handovers)
 
 
-def _of_capture(source: _Source) -> Subject:
-    findings = analyze(source.file).findings
+def _of_analysis(analysis: Analysis) -> dict[str, list[Value]]:
+    findings = analysis.findings
     moves = _of_handovers(findings.handovers)
     ways = [flow.direction(name) for flow in findings.flows for name in ("forward", "reverse")]
     moves["interruption"] += [Value(one.duration_s, one.censored) for way in ways for one in way.outages]
-    return Subject(source.name, True, {}, moves)
+    return moves
 
 
 def _of_handovers(handovers: Sequence[Handover | TrafficHandover]) -> dict[str, list[Value]]:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import random
+import re
 from math import inf
 from pathlib import Path
 
@@ -121,6 +122,35 @@ def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> Non
     [axes] = distributions({one.name: one.handovers["interruption"] for one in subjects}, "t", "c").axes
     _, labels = axes.get_legend_handles_labels()
     assert labels[1] == f"slow ({len(subjects[1].handovers['interruption'])})"
+
+
+def test_captures_of_both_ends_are_one_subject_with_its_losses(tmp_path: Path) -> None:
+    for name, latency in (("slow, or not", "600 ms"), ("fast", "100 ms")):
+        package.run("sigma", {**SHORT, "l2.latency": latency}, seed=1, trace=False, pcap=tmp_path / name)
+    ends = {
+        name: tuple(str(tmp_path / name / f"{end}.pcapng") for end in ("mh", "cn")) for name in ("slow, or not", "fast")
+    }
+    # a comma in the name of a file is none between two
+    alone = ends["slow, or not"][0]
+    pair = ",".join(ends["fast"])
+    subjects = compare(Wanted((alone, f"fast={pair}", pair)))
+    assert [(one.name, one.is_capture) for one in subjects] == [(alone, True), ("fast", True), (pair, True)]
+    assert [len(one.handovers["lost_packets"]) > 0 for one in subjects] == [False, True, True]
+    moved = package.analyze(*ends["fast"]).findings.handovers
+    assert [one.value for one in subjects[1].handovers["lost_packets"]] == [one.lost_packets for one in moved]
+
+
+def test_a_pair_of_which_one_is_no_capture_is_said(tmp_path: Path) -> None:
+    package.run("sigma", SHORT, seed=1, trace=False, pcap=tmp_path)
+    mh = str(tmp_path / "mh.pcapng")
+    for ends, said in (
+        (f"{mh},gone.pcapng", "gone.pcapng: expected a capture of the other end"),
+        (f"{__file__},{mh}", f"{__file__}: expected a capture of the other end"),
+        (f"{mh},{mh},{mh}", "3 captures, expected one, or those of both ends: MN,CN"),
+    ):
+        for name in ("", "home="):
+            with pytest.raises(package.ScenarioError, match=re.escape(f"{ends}: {said}")):
+                compare(Wanted((f"{name}{ends}", "sigma"), "sigma", SHORT, (1,)))
 
 
 def test_a_curve_of_what_never_came_back_ends_below_one() -> None:

@@ -222,8 +222,8 @@ def compare(
 ) -> None:
     """Put A and B beside each other: one table of differences to A with intervals, and one figure.
 
-    Each is a scheme or KEY=VALUE of --scenario, a scenario file, or a capture; NAME=FILE gives a file a name. With a
-    capture among them, handovers are compared; else runs of the same seeds.
+    Each is a scheme or KEY=VALUE of --scenario, a scenario file, a capture, or the captures of both ends as MN,CN;
+    NAME=FILE gives files a name. With a capture among them, handovers are compared; else runs of the same seeds.
     """
     from segue.cli.comparison import run_comparison
     from segue.comparing import Wanted
