@@ -16,12 +16,10 @@ def _():
     from pathlib import Path
 
     import marimo as mo
-    import polars as pl
 
     import segue
-    from segue.figures.style import mark_switches, new_figure
 
-    return Path, mark_switches, mo, new_figure, pl, segue, tempfile
+    return Path, mo, segue, tempfile
 
 
 @app.cell
@@ -61,7 +59,7 @@ def _(analysis, capture, mo):
         f"**{capture.name}**: {flows['flow'].n_unique()} flows, {handovers.height} handovers; the longest interruption took "
         f"{handovers['interruption_s'].max() or 0:.2f} s."
     )
-    return flows, handovers
+    return (handovers,)
 
 
 @app.cell
@@ -87,17 +85,9 @@ def _(mo):
 
 
 @app.cell
-def _(analysis, flows, handovers, mark_switches, new_figure, pl):
-    busiest = flows.sort("useful_bytes", descending=True).row(0, named=True)
-    way = (pl.col("flow") == busiest["flow"]) & (pl.col("direction") == busiest["direction"])
-    rates = analysis.throughput.filter(way).sort("time_s")
-    figure, (axes,) = new_figure("The flow that carried most", f"{busiest['protocol']}, by the path that it came over")
-    for (path,), part in rates.group_by("path", maintain_order=True):
-        axes.plot(part["time_s"], part["bytes"] * 8 / part["bin_s"] / 1e6, ".", markersize=3, label=f"path {path}")
-    mark_switches(axes, handovers["time"].to_list())
-    axes.set(yscale="log", xlabel="time (s)", ylabel="useful data (Mbit/s)")
-    axes.legend()
-    figure
+def _(analysis, segue):
+    # the flow that carried most, by the path that it came over
+    segue.plot.throughput(analysis)
 
 
 @app.cell

@@ -16,10 +16,9 @@ def _():
     import polars as pl
 
     import segue
-    from segue.figures.style import mark_switches, new_figure
     from segue.summary import sentence
 
-    return mark_switches, mo, new_figure, pl, segue, sentence
+    return mo, pl, segue, sentence
 
 
 @app.cell
@@ -68,22 +67,13 @@ def _(run):
 
 
 @app.cell
-def _(mark_switches, new_figure, pl, run):
+def _(run, segue):
     # what arrives at either end is heard; what is between two arrivals is not
-    arrived = run.packets.filter(pl.col("action") == "received", pl.col("kind") == "DATA")
-    gaps = arrived.group_by("node", maintain_order=True).agg(
-        (pl.col("time_ns") / 1e9).alias("time"), (pl.col("time_ns").diff() / 1e6).alias("gap")
-    )
-    figure, (axes,) = new_figure(
-        "Silences of the call",
-        "time since the packet before, at either end",
-    )
-    for row in gaps.iter_rows(named=True):
-        axes.plot(row["time"], row["gap"], label=row["node"], linewidth=1)
-    mark_switches(axes, sorted(set(run.handovers["time"])))
-    axes.set(yscale="log", ylim=(10, 3000), xlabel="time (s)", ylabel="silence (ms)")
-    axes.legend()
-    figure
+    silences = None
+    for flow in run.flows["flow"]:
+        silences = segue.plot.gaps(run, flow=flow, ax=silences, legend=False)
+    silences.legend()
+    silences
 
 
 @app.cell

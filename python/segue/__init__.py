@@ -11,7 +11,7 @@ How data flows::
                             |----> .captures()       pcapng bytes, read from their files
                             |----> .save(...)        one file with all of it, for segue.load
                             v
-    segue.figures ----> segue.report (one HTML file)
+    segue.figures ----> segue.report (one HTML file), segue.plot (on axes of one's own)
     segue.analyze ----> segue._native (Rust analysis of captures) --> Analysis, as frames or dataclasses
     segue.sweep (grids of runs, their results kept by segue.store) --> Sweep, as a frame, a Parquet file, figures
     segue.papers.* (grids of runs -> figures, tables, claims)  <-- segue.cli
@@ -28,6 +28,7 @@ from segue.scenarios import Scenario, scenarios
 from segue.sweeps.running import sweep
 
 if TYPE_CHECKING:
+    from segue import plot
     from segue.metrics import Flow, Handover, Host, Metrics, Spread
     from segue.populations import Distribution, Population
     from segue.running import Run, run
@@ -50,6 +51,7 @@ __all__ = [
     "__version__",
     "analyze",
     "load",
+    "plot",
     "run",
     "scenarios",
     "sweep",
@@ -63,6 +65,8 @@ _OF_RUNS |= {"load": "segue.saved"}
 
 
 def __getattr__(name: str) -> object:
+    if name == "plot":
+        return import_module("segue.plot")
     if name not in _OF_RUNS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_OF_RUNS[name]), name)
@@ -71,4 +75,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_RUNS})
+    return sorted({*globals(), *_OF_RUNS, "plot"})

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from segue import explain
 from segue.figures import style
+from segue.figures.arrivals import PathBins, Row, draw_paths, draw_throughput
 from segue.findings import Findings, TrafficFlow, TrafficHandover
 
 ROW_INCHES = 0.42
@@ -40,28 +41,44 @@ def flow_timeline(findings: Findings, throughput: pl.DataFrame, ways: Sequence[t
     figure, [axes] = style.new_figure(
         "Which path carried the data",
         "A colour is a path, by first use; white is silence. Lines: handovers; crosses: pauses; dots: dead",
-        height=1.5 + ROW_INCHES * max(len(ways), 2),
+        height=height_of_rows(len(ways)),
     )
-    for row, (flow, direction) in enumerate(ways):
-        own = throughput.filter((pl.col("flow") == flow.id) & (pl.col("direction") == direction))
-        for index, path in enumerate(paths_with_data(flow, direction)):
-            bins = own.filter(pl.col("path") == path).sort("time_s")
-            spans = _spans(bins["time_s"].to_list(), bins["bin_s"].to_list())
-            axes.broken_barh(spans, (row - 0.32, 0.64), color=style.PATHS[index % len(style.PATHS)], linewidth=0)
-        for handover in findings.handovers:
-            if (handover.flow, handover.direction) == (flow.id, direction):
-                axes.plot([handover.time] * 2, [row - 0.44, row + 0.44], color=style.INK, linewidth=1.2)
-        own_pauses = [p for p in findings.interruptions if (p.flow, p.direction) == (flow.id, direction)]
-        for pause in own_pauses:
-            if pause.censored:
-                axes.plot([pause.begin_s, pause.begin_s + pause.duration_s], [row, row], ":", color=style.LOST)
-        pauses = [p.begin_s + p.duration_s / 2 for p in own_pauses if not p.censored]
-        axes.plot(pauses, [row] * len(pauses), "x", color=style.LOST, markersize=5)
-    labels = [_shortened(f"{flow.id} {explain.protocol(flow)} to {explain.ends(flow, d)[1]}") for flow, d in ways]
-    axes.set_yticks(range(len(ways)), labels, fontsize=8)
-    axes.set(xlabel="time (s)", xlim=(0, max(findings.duration_s, 1e-3)), ylim=(len(ways) - 0.4, -0.6))
-    axes.grid(axis="y", visible=False)
+    rows = [row_of(findings, throughput, flow, direction) for flow, direction in ways]
+    draw_paths(axes, rows, findings.duration_s)
     return figure
+
+
+def height_of_rows(count: int) -> float:
+    """Of a timeline, inches."""
+    return 1.5 + ROW_INCHES * max(count, 2)
+
+
+def row_of(findings: Findings, throughput: pl.DataFrame, flow: TrafficFlow, direction: str) -> Row:
+    """A flow and direction as a row of the timeline."""
+    pauses = [one for one in findings.interruptions if (one.flow, one.direction) == (flow.id, direction)]
+    return Row(
+        _shortened(f"{flow.id} {explain.protocol(flow)} to {explain.ends(flow, direction)[1]}"),
+        bins_of(flow, direction, throughput),
+        [one.time for one in handovers_of(findings, flow, direction)],
+        [one.begin_s + one.duration_s / 2 for one in pauses if not one.censored],
+        [(one.begin_s, one.begin_s + one.duration_s) for one in pauses if one.censored],
+    )
+
+
+def handovers_of(findings: Findings, flow: TrafficFlow, direction: str) -> list[TrafficHandover]:
+    """Those of one direction of a flow."""
+    return [one for one in findings.handovers if (one.flow, one.direction) == (flow.id, direction)]
+
+
+def bins_of(flow: TrafficFlow, direction: str, throughput: pl.DataFrame) -> list[PathBins]:
+    """Useful bytes of one direction of a flow, by path."""
+    own = throughput.filter((pl.col("flow") == flow.id) & (pl.col("direction") == direction)).sort("time_s")
+    width = 1.0 if own.is_empty() else float(own["bin_s"][0])
+    parts = []
+    for path in paths_with_data(flow, direction):
+        bins = own.filter(pl.col("path") == path)
+        parts.append(PathBins(_label(flow, path), bins["time_s"].to_list(), bins["bytes"].to_list(), width))
+    return parts
 
 
 def throughput_by_path(
@@ -73,26 +90,8 @@ def throughput_by_path(
         _shortened(f"Data not seen before, from {' to '.join(explain.ends(flow, direction))}", 100),
         height=3.4,
     )
-    own = throughput.filter((pl.col("flow") == flow.id) & (pl.col("direction") == direction))
-    paths = paths_with_data(flow, direction)
-    if not own.is_empty():
-        width = float(own["bin_s"][0])
-        first = round(float(own["time_s"].min()) / width)  # type: ignore[arg-type]
-        count = round(float(own["time_s"].max()) / width) - first + 1  # type: ignore[arg-type]
-        edges = [(first + n) * width for n in range(count + 1)]
-        base = [0.0] * count
-        for index, path in enumerate(paths):
-            heights = base.copy()
-            for at, size in own.filter(pl.col("path") == path).select("time_s", "bytes").iter_rows():
-                heights[round(at / width) - first] += size * 8 / width / 1e6
-            axes.stairs(
-                heights, edges, baseline=base, fill=True, color=style.PATHS[index % len(style.PATHS)], alpha=0.85,
-                label=_label(flow, path),
-            )  # fmt: skip
-            base = heights
-        axes.set(xlim=(edges[0], edges[-1]), ylim=(0, max([*base, 1e-9]) * 1.08))
-    _mark_handovers(axes, handovers)
-    axes.set(xlabel="time (s)", ylabel="Mbit/s")
+    draw_throughput(axes, bins_of(flow, direction, throughput))
+    mark_handovers(axes, handovers)
     style.legend_below(figure, axes)
     return figure
 
@@ -122,6 +121,22 @@ def sequence_by_path(
         title, "A point is a packet with data; a flat stretch is silence, hollow points wait for what is missing.",
         height=4.4,
     )  # fmt: skip
+    draw_offsets(axes, flow, direction, segments, handovers, start_s=start_s, end_s=end_s)
+    style.legend_below(figure, axes)
+    return figure
+
+
+def draw_offsets(
+    axes: Axes,
+    flow: TrafficFlow,
+    direction: str,
+    segments: pl.DataFrame,
+    handovers: Sequence[TrafficHandover],
+    *,
+    start_s: float,
+    end_s: float,
+) -> None:
+    """What `sequence_by_path` shows."""
     # Others number packets or chunks, if anything.
     in_bytes = flow.protocol in {"tcp", "mptcp"}
     own = segments.filter(
@@ -152,11 +167,9 @@ def sequence_by_path(
             colour = style.LOST if mark == "repeats" else style.INK
             axes.plot([], [], marker or "o", markersize=markersize, markerfacecolor="none", markeredgecolor=colour,
                       linestyle="none", label=meaning)  # fmt: skip
-    _mark_handovers(axes, [h for h in handovers if start_s <= h.time <= end_s])
+    mark_handovers(axes, [h for h in handovers if start_s <= h.time <= end_s])
     number = "offset in the stream (MB)" if in_bytes else "packets with data"
     axes.set(xlabel="time (s)", ylabel=number, xlim=(start_s, end_s))
-    style.legend_below(figure, axes)
-    return figure
 
 
 def paths_with_data(flow: TrafficFlow, direction: str) -> list[int]:
@@ -164,18 +177,8 @@ def paths_with_data(flow: TrafficFlow, direction: str) -> list[int]:
     return [path.id for path in flow.paths if path.direction == direction and path.data_packets > 0]
 
 
-def _spans(times: list[float], widths: list[float]) -> list[tuple[float, float]]:
-    """Bins that touch, as (begin, length)."""
-    spans: list[tuple[float, float]] = []
-    for at, width in zip(times, widths, strict=True):
-        if spans and at - (spans[-1][0] + spans[-1][1]) < width / 2:
-            spans[-1] = (spans[-1][0], at + width - spans[-1][0])
-        else:
-            spans.append((at, width))
-    return spans
-
-
-def _mark_handovers(axes: Axes, handovers: Sequence[TrafficHandover]) -> None:
+def mark_handovers(axes: Axes, handovers: Sequence[TrafficHandover]) -> None:
+    """A line at each, with its time if they are few."""
     for number, handover in enumerate(handovers):
         style.mark_time(axes, handover.time, f"{handover.time:.3f} s" if len(handovers) <= 3 else "",
                         side="right", level=number % 2)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
@@ -24,11 +25,18 @@ def distributions(samples: Mapping[str, Sequence[Value]], title: str, caption: s
 
     What never came back is over within none, so that its curve ends below 1. A dot on each curve is the median.
     """
+    figure, [axes] = style.new_figure(title, caption, height=4.6)
+    draw_distributions(axes, samples)
+    style.legend_below(figure, axes)
+    return figure
+
+
+def draw_distributions(axes: Axes, samples: Mapping[str, Sequence[Value]]) -> None:
+    """What `distributions` shows."""
     longest = max((one.value for sample in samples.values() for one in sample), default=0.0)
     scale, unit = in_words("s", longest)
     known = [max(one.value, SHORTEST_S) for sample in samples.values() for one in sample]
     is_wide = bool(known) and max(known) / min(known) >= WIDE
-    figure, [axes] = style.new_figure(title, caption, height=4.6)
     if is_wide:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -53,5 +61,3 @@ def distributions(samples: Mapping[str, Sequence[Value]], title: str, caption: s
         axes.plot(*place, marker=mark, color=colour, linestyle=line, label=label)
     axes.set(xlabel=f"interruption ({unit})", ylabel="share that was over within it")
     axes.set_ylim(0, 1.03)
-    style.legend_below(figure, axes)
-    return figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from segue.metrics import Flow, Handover
+from segue.metrics import Flow, Handover, Metrics
 from segue.recorded import Recorded
 
 ACKNOWLEDGEMENTS = ("SACK", "NR-SACK", "ACK")
@@ -43,7 +43,8 @@ class FlowTrace:
         receiver: Node that gets it; empty if nothing arrived.
         mover: Node whose address names a path, whichever end it is.
         data: A row per transmission of a segment: `time_s`, `end_s` (arrival or loss, null if neither), `packet_id`,
-            `number` (segments, or bytes of TCP, since the first), `tsn`, `path`, `retransmission`, `lost`.
+            `number` (segments, or bytes of TCP, since the first), `tsn`, `path`, `retransmission`, `lost`,
+            `length_bytes`.
         acks: A row per acknowledgement that the sender got: `time_s`, `number`, `path`.
         switches: Its rows of the handover table, in order.
         in_bytes: Numbers count bytes.
@@ -115,6 +116,12 @@ def main_trace(run: Recorded) -> FlowTrace | None:
     return trace_of(run, row["connection"], row["sender"], handovers)
 
 
+def worst_handover(metrics: Metrics, flow: Flow) -> tuple[int, Handover] | None:
+    """The handover of a flow with the longest interruption, with its number among those of the flow."""
+    own = [(number, row) for number, row in enumerate(row for row in metrics.handovers if row.flow == flow.id)]
+    return max(own, key=lambda one: (one[1].censored, one[1].interruption_s or 0.0), default=None)
+
+
 def trace_of(run: Recorded, connection: int, sender: str, handovers: Sequence[Handover]) -> FlowTrace:
     """The trace of what `sender` sends over `connection`, with its rows of the handover table."""
     packets = run.packets.filter(pl.col("connection") == connection).with_columns(time_s=pl.col("time_ns") / 1e9)
@@ -141,7 +148,7 @@ def trace_of(run: Recorded, connection: int, sender: str, handovers: Sequence[Ha
         .with_columns(number=distance % 2**32, lost=pl.col("lost").fill_null(value=False))
         .select(
             "time_s", "end_s", "end_ns", "packet_id", "number", "tsn", "path", "source", "destination",
-            "retransmission", "lost",
+            "retransmission", "lost", "length_bytes",
         )
     )  # fmt: skip
     acks = (

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
+from segue.figures.flow import FlowTrace, Switch
+from segue.recorded import Recorded
 
 STEP_COLOURS = (style.MUTED, style.SKY, style.GREEN, style.ORANGE, style.PURPLE, style.BLUE)
 STEP_NAMES = (
@@ -19,12 +24,17 @@ STEP_NAMES = (
     "5 delete address",
 )
 NOT_SIGNALLING = ("DATA", "SACK", "NR-SACK", "ACK", "HEARTBEAT", "HEARTBEAT-ACK", "UDP", "OTHER")
+BEFORE_S = 1.5
+"""Signalling shown before data moves; earlier if the new address was sought earlier."""
+AFTER_S = 1.5
 ROW_INCHES = 0.19
 MOST_ROWS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Step:
+    """A line of the ladder: an event at a node, or a message from it."""
+
     time_s: float
     node: str
     """Receiver of a message that arrived."""
@@ -56,12 +66,23 @@ def signalling_ladder(
         title: Title.
         subtitle: What to see.
     """
-    rows = _rows(signalling, packets, start_s, end_s)
-    hidden = max(0, len(rows) - MOST_ROWS)
-    rows = rows[:MOST_ROWS]
+    steps = steps_between(signalling, packets, start_s, end_s)
+    figure, [axes] = style.new_figure(title, subtitle, width=8.6, height=1.5 + height_of(steps))
+    draw_ladder(axes, steps)
+    return figure
+
+
+def height_of(steps: Sequence[Step]) -> float:
+    """Of the lines that are drawn, inches."""
+    return ROW_INCHES * max(min(len(steps), MOST_ROWS), 4)
+
+
+def draw_ladder(axes: Axes, steps: Sequence[Step]) -> None:
+    """What `signalling_ladder` shows."""
+    hidden = max(0, len(steps) - MOST_ROWS)
+    rows = steps[:MOST_ROWS]
     hosts = list(dict.fromkeys([row.node for row in rows] + [row.to for row in rows if row.to]))
     places = {host: index for index, host in enumerate(hosts)}
-    figure, [axes] = style.new_figure(title, subtitle, width=8.6, height=1.5 + ROW_INCHES * max(len(rows), 4))
     axes.grid(visible=False)
     axes.set_axis_off()
     for host, place in places.items():
@@ -107,14 +128,40 @@ def signalling_ladder(
         )
     if hidden:
         axes.annotate(f"{hidden} more not shown", (0, len(rows)), fontsize=8, color=style.MUTED, va="center")
-    return figure
 
 
-def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s: float) -> list[_Row]:
+def of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Signalling and packets that concern the host that moves, among those of others."""
+    own = run.packets.filter(pl.col("node") == trace.mover)
+    sources = own.filter(pl.col("action") == "sent")["source"].unique().to_list()
+    addresses = [address for address in sources if not ipaddress.ip_address(address).is_link_local and address != "::"]
+    # What others got of a multicast is none of its signalling.
+    ends = pl.col("node").is_in([trace.sender, trace.receiver]) | (pl.col("action") != "received")
+    packets = run.packets.filter(ends).join(own.select("packet_id").unique(), on="packet_id", how="semi")
+    told = pl.any_horizontal([pl.col("detail").str.contains(address, literal=True) for address in addresses])
+    signalling = run.signalling.filter((pl.col("node") == trace.mover) | (told if addresses else pl.lit(value=False)))
+    return signalling, packets
+
+
+def span_of_signalling(signalling: pl.DataFrame, switch: Switch) -> tuple[float, float]:
+    """From the start of step 1 that led to this switch until after its last step."""
+    events = signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
+    started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
+    start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
+    ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
+    end = switch.first_new_s + AFTER_S
+    if len(ended):
+        last = [time for time in ended.to_list() if time < float(ended[0]) + 1.0][-1]
+        end = max(end, float(last) + 0.05)
+    return start, end
+
+
+def steps_between(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s: float) -> list[Step]:
+    """Events and messages from `start_s` to `end_s`, in order."""
     seconds = pl.col("time_ns") / 1e9
     events = signalling.with_columns(time_s=seconds).filter(pl.col("time_s").is_between(start_s, end_s))
     rows = [
-        _Row(event["time_s"], event["node"], None, False, event["step"], f"{event['event']} {event['detail']}".strip())
+        Step(event["time_s"], event["node"], None, False, event["step"], f"{event['event']} {event['detail']}".strip())
         for event in events.iter_rows(named=True)
         if event["event"] not in ("beacon", "beacon-heard")
     ]
@@ -137,7 +184,7 @@ def _rows(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s
         if row["action_right"] is None:
             how = ""
         rows.append(
-            _Row(
+            Step(
                 time_s=row["time_s"],
                 node=row["node"],
                 to=row["end"] if arrived else None,

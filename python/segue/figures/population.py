@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
-from segue.metrics import Metrics
+from segue.metrics import Flow, Metrics
 from segue.populations import Distribution, Population
 from segue.summary import DEAD, interruptions, time_text, worst_first
 
@@ -34,32 +35,59 @@ def by_population(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
 
     A curve for each; lower bounds are marked. What no population has is left out.
     """
-    populations = metrics.populations
-    quantities: list[tuple[list[Distribution | None], float, str, str]] = [
-        ([one.interruption_s for one in populations], 1.0, "interruption (s)", "share of interruptions"),
-        ([one.goodput_bps for one in populations], 1e6, "goodput of a host (Mbit/s)", "share of hosts"),
-    ]
-    quantities = [one for one in quantities if any(spread is not None for spread in one[0])]
-    figure, every = style.new_figure(title, subtitle, width=9.6, height=4.4, columns=max(len(quantities), 1))
-    for axes, (spreads, unit, what, share) in zip(every, quantities, strict=False):
-        for number, spread in enumerate(spreads):
-            if spread is not None:
-                _curve(axes, spread, unit, number)
-        known = [spread for spread in spreads if spread is not None]
-        least, most = min(spread.min for spread in known) / unit, max(spread.max for spread in known) / unit
-        if least > 0 and most > LOG_FROM * least:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter("{x:g}")
-        else:
-            axes.set_xlim(0, most * 1.1 or 1)
-        axes.set(xlabel=what, ylabel=share)
-        axes.set_ylim(0, 1.03)
-    for number, population in enumerate(populations):
-        every[0].plot([], [], color=_colour(number), linestyle=_dashes(number), label=_name(population))
-    if any(one.interruption_s is not None and one.interruption_s.censored for one in populations):
-        every[0].plot([], [], ">", color=style.LOST, markersize=5, label="lower bound: no data came back")
+    known = [one for one in QUANTITIES if any(one.of(population) is not None for population in metrics.populations)]
+    figure, every = style.new_figure(title, subtitle, width=9.6, height=4.4, columns=max(len(known), 1))
+    for axes, quantity in zip(every, known, strict=False):
+        draw_populations(axes, metrics.populations, quantity)
     style.legend_below(figure, every[0])
     return figure
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What is shown of populations.
+
+    Attributes:
+        name: "interruption".
+        of: Its distribution in a population.
+        unit: Of the axis, in that of the distribution.
+        label: Of the x axis.
+        share: Of the y axis.
+    """
+
+    name: str
+    of: Callable[[Population], Distribution | None]
+    unit: float
+    label: str
+    share: str
+
+
+QUANTITIES = (
+    Quantity("interruption", lambda one: one.interruption_s, 1.0, "interruption (s)", "share of interruptions"),
+    Quantity("goodput", lambda one: one.goodput_bps, 1e6, "goodput of a host (Mbit/s)", "share of hosts"),
+)
+
+
+def draw_populations(axes: Axes, populations: Sequence[Population], quantity: Quantity) -> None:
+    """The share of a quantity up to each value, a curve for each population that has it."""
+    spreads = [quantity.of(population) for population in populations]
+    known = [spread for spread in spreads if spread is not None]
+    unit = quantity.unit
+    for number, (population, spread) in enumerate(zip(populations, spreads, strict=True)):
+        if spread is not None:
+            _curve(axes, spread, unit, number)
+        axes.plot([], [], color=_colour(number), linestyle=_dashes(number), label=_name(population))
+    if any(one.interruption_s is not None and one.interruption_s.censored for one in populations):
+        axes.plot([], [], ">", color=style.LOST, markersize=5, label="lower bound: no data came back")
+    least = min((spread.min for spread in known), default=0.0) / unit
+    most = max((spread.max for spread in known), default=0.0) / unit
+    if least > 0 and most > LOG_FROM * least:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_xlim(0, most * 1.1 or 1)
+    axes.set(xlabel=quantity.label, ylabel=quantity.share)
+    axes.set_ylim(0, 1.03)
 
 
 def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
@@ -69,6 +97,17 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     bounds are marked.
     """
     figure, [left, right] = style.new_figure(title, subtitle, width=9.6, height=3.9, columns=2)
+    draw_interruptions(left, metrics)
+    draw_throughputs(right, metrics)
+    if left.get_legend_handles_labels()[1]:
+        left.legend(loc="lower right", frameon=False, fontsize=style.LEGEND_SIZE)
+    if right.get_legend_handles_labels()[1]:
+        right.legend(loc="upper left", frameon=False, fontsize=style.LEGEND_SIZE)
+    return figure
+
+
+def draw_interruptions(left: Axes, metrics: Metrics) -> None:
+    """The share of interruptions up to each value, those that are lower bounds marked."""
     values = interruptions(metrics)
     times = sorted(seconds for _, seconds, _ in values)
     _shares(left, times)
@@ -89,6 +128,10 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
         # Nearly all the same: from zero, or the axis would show nothing but digits.
         left.set_xlim(0, times[-1] * 1.1)
     left.set(xlabel="interruption (s)", ylabel="share of interruptions")
+
+
+def draw_throughputs(right: Axes, metrics: Metrics) -> None:
+    """The share of flows by throughput, those that died marked."""
     rates = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows)
     _shares(right, rates)
     dead = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows if flow.state == DEAD)
@@ -97,33 +140,51 @@ def distributions(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
                    color=style.LOST, markersize=6, zorder=4, label=f"died ({len(dead)})")  # fmt: skip
     right.set(xlabel="throughput of a flow (Mbit/s)", ylabel="share of flows")
     right.set_xlim(0, rates[-1] * 1.05 if rates and rates[-1] > 0 else 1)
-    if bounds:
-        left.legend(loc="lower right", frameon=False, fontsize=style.LEGEND_SIZE)
-    if dead:
-        right.legend(loc="upper left", frameon=False, fontsize=style.LEGEND_SIZE)
-    return figure
 
 
 def flows_over_time(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     """A row per flow, the worst on top: darker is more new data in that second; handovers and deaths are marked."""
     flows = worst_first(metrics)[:MOST_ROWS]
+    cells, join = _rates(flows)
+    most, highest = darkest(cells), float(cells.max(initial=0.0))
+    if highest > most:
+        subtitle += f" From {most:.3g} Mbit/s on, up to {highest:.3g}, all is equally dark."
+    figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=height_of_flows(metrics))
+    _draw_flows(axes, metrics, flows, cells, join)
+    style.legend_below(figure, axes)
+    return figure
+
+
+def height_of_flows(metrics: Metrics) -> float:
+    """Of a figure of all flows against time, inches."""
+    return min(7.0, max(2.6, 1.5 + 0.2 * min(len(metrics.flows), MOST_ROWS)))
+
+
+def draw_flows(axes: Axes, metrics: Metrics) -> None:
+    """What `flows_over_time` shows."""
+    flows = worst_first(metrics)[:MOST_ROWS]
+    _draw_flows(axes, metrics, flows, *_rates(flows))
+
+
+def _rates(flows: Sequence[Flow]) -> tuple[np.ndarray, int]:
+    """New data of each flow in Mbit/s, a column for so many seconds."""
     seconds = max([len(flow.received_bytes_by_second) for flow in flows] + [1])
     join = -(-seconds // MOST_SECONDS)
     cells = np.zeros((len(flows), -(-seconds // join)))
     for row, flow in enumerate(flows):
         for second, count in enumerate(flow.received_bytes_by_second):
             cells[row, second // join] += count * 8 / 1e6 / join
+    return cells, join
+
+
+def _draw_flows(axes: Axes, metrics: Metrics, flows: Sequence[Flow], cells: np.ndarray, join: int) -> None:
     most, highest = darkest(cells), float(cells.max(initial=0.0))
-    if highest > most:
-        subtitle += f" From {most:.3g} Mbit/s on, up to {highest:.3g}, all is equally dark."
-    height = min(7.0, max(2.6, 1.5 + 0.2 * len(flows)))
-    figure, [axes] = style.new_figure(title, subtitle, width=9.6, height=height)
     axes.grid(visible=False)
     image = axes.imshow(
         cells, aspect="auto", interpolation="nearest", cmap="Blues", vmin=0, vmax=most,
         extent=(0, cells.shape[1] * join, len(flows) - 0.5, -0.5),
     )  # fmt: skip
-    figure.colorbar(image, ax=axes, label="Mbit/s", pad=0.01, extend="max" if highest > most else "neither")
+    axes.figure.colorbar(image, ax=axes, label="Mbit/s", pad=0.01, extend="max" if highest > most else "neither")
     places = {flow.id: row for row, flow in enumerate(flows)}
     moves = [(row.time_s, places[row.flow]) for row in metrics.handovers if row.flow in places]
     if moves:
@@ -140,8 +201,6 @@ def flows_over_time(metrics: Metrics, *, title: str, subtitle: str) -> Figure:
     step = -(-len(names) // 30)
     axes.set_yticks(range(0, len(names), step), names[::step], fontsize=7.5)
     axes.set(xlabel="time (s)", xlim=(0, max(metrics.duration_s, 1e-3)))
-    style.legend_below(figure, axes)
-    return figure
 
 
 def darkest(rates: np.ndarray) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from segue.figures import style
 from segue.figures.flow import Switch
 
+ROW_INCHES = 0.38
 STRAIGHT_M = 1.0
 """A way that leaves its line by less than this is drawn against time."""
 
@@ -28,6 +30,12 @@ def position_against_cells(
         subtitle: What to see.
     """
     figure, [axes] = style.new_figure(title, subtitle, height=3.6)
+    draw_positions(axes, positions, cells, switches)
+    return figure
+
+
+def draw_positions(axes: Axes, positions: pl.DataFrame, cells: pl.DataFrame, switches: Sequence[Switch]) -> None:
+    """What `position_against_cells` shows."""
     frame = positions.with_columns(time_s=pl.col("time_ns") / 1e9)
     straight = _extent(frame["y_m"]) < STRAIGHT_M
     for index, cell in enumerate(cells.iter_rows(named=True)):
@@ -61,7 +69,6 @@ def position_against_cells(
     else:
         axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
         axes.autoscale_view()
-    return figure
 
 
 def presence_of_cells(cells: pl.DataFrame, switches: Sequence[Switch], *, title: str, subtitle: str) -> Figure:
@@ -73,8 +80,14 @@ def presence_of_cells(cells: pl.DataFrame, switches: Sequence[Switch], *, title:
         title: Title.
         subtitle: What to see.
     """
+    figure, [axes] = style.new_figure(title, subtitle, height=1.8 + ROW_INCHES * cells.height)
+    draw_presence(axes, cells, switches)
+    return figure
+
+
+def draw_presence(axes: Axes, cells: pl.DataFrame, switches: Sequence[Switch]) -> None:
+    """What `presence_of_cells` shows."""
     names = cells["name"].to_list()
-    figure, [axes] = style.new_figure(title, subtitle, height=1.8 + 0.38 * len(names))
     for row, present in enumerate(cells["present_s"].to_list()):
         colour = style.PATHS[row % len(style.PATHS)]
         spans = [(begin, end - begin) for begin, end in zip(present[::2], present[1::2], strict=True)]
@@ -83,7 +96,16 @@ def presence_of_cells(cells: pl.DataFrame, switches: Sequence[Switch], *, title:
     axes.set(xlabel="time (s)", yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0)
-    return figure
+
+
+def with_places(cells: pl.DataFrame) -> pl.DataFrame:
+    """Those that are somewhere."""
+    return cells.filter(pl.col("present_s").is_null())
+
+
+def with_times(cells: pl.DataFrame) -> pl.DataFrame:
+    """Those that come and go by the clock; not those that are never there in this case of the scenario."""
+    return cells.filter(pl.col("present_s").list.len() > 0)
 
 
 def _extent(values: pl.Series) -> float:

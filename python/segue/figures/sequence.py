@@ -52,6 +52,22 @@ def segment_sequence(
         subtitle: What to see.
         names: What to call addresses.
     """
+    figure, [axes] = style.new_figure(title, subtitle, height=4.9)
+    draw_sequence(axes, trace, switch, start_s=start_s, end_s=end_s, names=names)
+    style.legend_below(figure, axes)
+    return figure
+
+
+def draw_sequence(
+    axes: Axes,
+    trace: FlowTrace,
+    switch: Switch,
+    *,
+    start_s: float,
+    end_s: float,
+    names: dict[str, str] | None = None,
+) -> None:
+    """What `segment_sequence` shows."""
     names = names or {}
     number = pl.col("number") / 1000 if trace.in_bytes else pl.col("number") % MODULUS
     within = pl.col("time_s").is_between(start_s, end_s)
@@ -60,7 +76,6 @@ def segment_sequence(
     if trace.in_bytes and sent.height:
         # Acknowledgements before the first data of the stream, or of what is not shown, would flatten the rest.
         acks = acks.filter(pl.col("number").is_between(sent["number"].min(), sent["number"].max()))
-    figure, [axes] = style.new_figure(title, subtitle, height=4.9)
     for index, address in enumerate((switch.old, switch.new)):
         name = names.get(address, address)
         _draw_path(axes, index, name, sent.filter(pl.col("path") == address), acks.filter(pl.col("path") == address))
@@ -85,8 +100,6 @@ def segment_sequence(
         axes.set_ylabel("offset in the stream (kB)")
     else:
         axes.set(ylabel=f"segment number mod {MODULUS}", ylim=(-3, MODULUS + 2))
-    style.legend_below(figure, axes)
-    return figure
 
 
 def _draw_path(axes: Axes, index: int, name: str, sent: pl.DataFrame, acks: pl.DataFrame) -> None:

@@ -1,4 +1,7 @@
-"""Look of all figures: palette, sizes, titles, rendering. No pyplot: figures are objects and are freed as such."""
+"""Look of all figures: palette, sizes, titles, rendering.
+
+No pyplot, but for `new_axes`: figures are objects and are freed as such.
+"""
 
 from __future__ import annotations
 
@@ -101,6 +104,16 @@ def new_figure(
         figure.text(0.012, 1 - 0.10 / height, title, fontsize=11.5, fontweight="bold", va="top")
         figure.text(0.012, 1 - 0.31 / height, subtitle, fontsize=8.8, color=MUTED, va="top", linespacing=1.3)
     return figure, list(grid.flat)
+
+
+def new_axes(width: float = 7.4, height: float = 4.0) -> Axes:
+    """Axes of a figure that pyplot knows, so that `plt.show()` and notebooks show it; sizes in inches."""
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context(_RC):
+        _, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    axes.set_prop_cycle(color=PATHS)
+    return axes
 
 
 def render(figure: Figure) -> Rendered:

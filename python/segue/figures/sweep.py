@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,44 @@ SHIFT_OF_NAMES = 0.12
 WIDE = 50
 """From this ratio of the greatest to the least value on, the x axis is logarithmic."""
 CAPTION_LETTERS = 112
+HEIGHT_INCHES = 4.5
 
 
 def sweep_figure(sweep: Sweep, metric: str, *, x: str | None = None, hue: str | None = None) -> Figure:
     """See `segue.sweeps.result.Sweep.figure`."""
+    what = measured(sweep, metric, x=x, hue=hue)
+    by = f", by {what.hue}" if what.hue else ""
+    figure, [axes] = style.new_figure(
+        f"{sweep.scenario}: {what.label} over {what.x}{by}", _caption(sweep, what.summary), height=HEIGHT_INCHES
+    )
+    draw_curves(axes, what.summary, what.curves, what.panel)
+    style.legend_below(figure, axes)
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A metric of a sweep, and how it is drawn.
+
+    Attributes:
+        label: Of the metric.
+        x: Key of the axis below.
+        hue: Key of the axis of the colours; empty without one.
+        summary: As `curves` and `panel` want it.
+        curves: How it is drawn.
+        panel: The same.
+    """
+
+    label: str
+    x: str
+    hue: str
+    summary: pl.DataFrame
+    curves: Curves
+    panel: Panel
+
+
+def measured(sweep: Sweep, metric: str, *, x: str | None = None, hue: str | None = None) -> Measured:
+    """A metric over an axis, a curve for each value of another: see `segue.sweeps.result.Sweep.figure`."""
     found = sweep.metric(metric)
     below, colours = choose_axes(sweep.axes, x, hue)
     summary = sweep.summary(metric)
@@ -52,21 +86,17 @@ def sweep_figure(sweep: Sweep, metric: str, *, x: str | None = None, hue: str | 
         else pl.col(colours.column).replace_strict(of, return_dtype=pl.Int64).alias(series)
     )  # fmt: skip
     label = f"{found.label} ({unit})" if unit else found.label
-    by = f", by {colours.key}" if colours else ""
-    return curves(
-        summary,
+    how = Curves(
         x=below.column,
         series=series,
         x_label=x_name,
         series_label="{}",
-        panels=[Panel(label)],
-        title=f"{sweep.scenario}: {found.label} over {below.key}{by}",
-        subtitle=_caption(sweep, summary),
         scale=scale,
         names=dict(enumerate(colours.settings)) if colours else {0: ""},
         x_names=None if below.is_numeric else below.settings,
         is_ordered=colours is None or colours.is_numeric,
     )
+    return Measured(found.label, below.key, colours.key if colours else "", summary, how, Panel(label))
 
 
 def _caption(sweep: Sweep, summary: pl.DataFrame) -> str:
@@ -109,107 +139,104 @@ class Panel:
     from_zero: bool = True
 
 
-def curves(
-    summary: pl.DataFrame,
-    *,
-    x: str,
-    series: str,
-    x_label: str,
-    series_label: str,
-    panels: list[Panel],
-    title: str,
-    subtitle: str,
-    scale: float = 1.0,
-    names: dict[object, str] | None = None,
-    x_names: Sequence[str] | None = None,
-    is_ordered: bool = True,
-) -> Figure:
-    """Medians as curves, intervals as bars; arrows upwards where `summary` says that these are lower bounds.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """Which column is what, and what it is called.
 
-    Args:
-        summary: From `segue.grid.summarise`, by `x` and `series`, or from a sweep.
+    Attributes:
         x: Column of the x axis.
         series: Column that separates the curves; its order is that of the colours.
         x_label: With unit.
         series_label: Legend entry of a series, with `{}` for its value.
-        panels: Views of the same data side by side.
-        title: Title.
-        subtitle: What to see.
-        scale: Factor from the unit of `summary` to that of the y axis.
+        scale: Factor from the unit of the data to that of the y axis.
         names: What to call the values of `series` in the legend.
         x_names: What 0, 1, ... on the x axis are; numbers if left out.
         is_ordered: Whether the series have an order.
     """
-    width = 7.4 if len(panels) == 1 else 9.6
-    figure, all_axes = style.new_figure(title, subtitle, width=width, height=4.5, columns=len(panels))
-    steps = sorted(summary[x].unique().to_list())
-    is_wide = x_names is None and len(steps) > 2 and steps[0] > 0 and steps[-1] / steps[0] >= WIDE and _is_uneven(steps)
-    for axes, panel in zip(all_axes, panels, strict=True):
-        if is_wide:
-            axes.set_xscale("log")
-        _draw(
-            axes,
-            summary,
-            _Curves(x, series, series_label, scale, names or {}, x_names is not None, is_ordered, is_wide),
-        )
-        axes.set(xlabel=x_label, ylabel=panel.y_label)
-        if x_names is not None:
-            axes.set_xticks(range(len(x_names)), x_names)
-            axes.set_xlim(-0.5, len(x_names) - 0.5)
-        elif is_wide:
-            axes.set_xticks(_ticks(steps), [f"{step:g}" for step in _ticks(steps)])
-            axes.minorticks_off()
-        else:
-            axes.set_xticks(_ticks(steps))
-        if panel.heading:
-            axes.set_title(panel.heading, fontsize=9.2, color=style.MUTED, loc="left")
-        if panel.limits is not None:
-            axes.set_ylim(*panel.limits)
-        elif panel.from_zero and _least(summary, scale) >= 0:
-            # What is all zero still gets a scale.
-            axes.set_ylim(0, 1.08 * _greatest(summary, scale) or 1)
-    style.legend_below(figure, all_axes[0])
-    return figure
-
-
-@dataclass(frozen=True, slots=True)
-class _Curves:
-    """How a panel is drawn: see `curves`."""
 
     x: str
     series: str
-    label: str
-    scale: float
-    names: dict[object, str]
-    has_names: bool
-    is_ordered: bool
-    is_wide: bool
+    x_label: str
+    series_label: str
+    scale: float = 1.0
+    names: Mapping[object, str] = field(default_factory=dict)
+    x_names: Sequence[str] | None = None
+    is_ordered: bool = True
 
     def label_of(self, value: object) -> str:
-        return self.names.get(value, self.label.format(f"{value:g}" if isinstance(value, (int, float)) else value))
+        """Legend entry of a series."""
+        text = f"{value:g}" if isinstance(value, (int, float)) else value
+        return self.names.get(value, self.series_label.format(text))
 
     def colour(self, index: int, count: int) -> str:
+        """Of the series of that number, of so many."""
         if self.is_ordered and count <= len(style.ORDERED):
             return style.ORDERED[index]
         return style.PATHS[index % len(style.PATHS)]
 
 
-def _draw(axes: Axes, summary: pl.DataFrame, how: _Curves) -> None:
+def curves(summary: pl.DataFrame, how: Curves, panels: Sequence[Panel], *, title: str, subtitle: str) -> Figure:
+    """Medians as curves, intervals as bars; arrows upwards where `summary` says that these are lower bounds.
+
+    Args:
+        summary: From `segue.grid.summarise`, by `x` and `series`, or from a sweep.
+        how: Which column is what.
+        panels: Views of the same data side by side.
+        title: Title.
+        subtitle: What to see.
+    """
+    width = 7.4 if len(panels) == 1 else 9.6
+    figure, all_axes = style.new_figure(title, subtitle, width=width, height=HEIGHT_INCHES, columns=len(panels))
+    for axes, panel in zip(all_axes, panels, strict=True):
+        draw_curves(axes, summary, how, panel)
+    style.legend_below(figure, all_axes[0])
+    return figure
+
+
+def draw_curves(axes: Axes, summary: pl.DataFrame, how: Curves, panel: Panel) -> None:
+    """One panel of what `curves` shows."""
+    steps = sorted(summary[how.x].unique().to_list())
+    is_wide = (
+        how.x_names is None and len(steps) > 2 and steps[0] > 0 and steps[-1] / steps[0] >= WIDE and _is_uneven(steps)
+    )
+    if is_wide:
+        axes.set_xscale("log")
+    _draw(axes, summary, how, is_wide=is_wide)
+    axes.set(xlabel=how.x_label, ylabel=panel.y_label)
+    if how.x_names is not None:
+        axes.set_xticks(range(len(how.x_names)), how.x_names)
+        axes.set_xlim(-0.5, len(how.x_names) - 0.5)
+    elif is_wide:
+        axes.set_xticks(_ticks(steps), [f"{step:g}" for step in _ticks(steps)])
+        axes.minorticks_off()
+    else:
+        axes.set_xticks(_ticks(steps))
+    if panel.heading:
+        axes.set_title(panel.heading, fontsize=9.2, color=style.MUTED, loc="left")
+    if panel.limits is not None:
+        axes.set_ylim(*panel.limits)
+    elif panel.from_zero and _least(summary, how.scale) >= 0:
+        # What is all zero still gets a scale.
+        axes.set_ylim(0, 1.08 * _greatest(summary, how.scale) or 1)
+
+
+def _draw(axes: Axes, summary: pl.DataFrame, how: Curves, *, is_wide: bool) -> None:
+    has_names = how.x_names is not None
     groups = list(summary.sort(how.series, maintain_order=True).group_by(how.series, maintain_order=True))
     steps = sorted(summary[how.x].unique().to_list())
-    spacing = min((b / a if how.is_wide else b - a for a, b in pairwise(steps)), default=1.0)
+    spacing = min((b / a if is_wide else b - a for a, b in pairwise(steps)), default=1.0)
     for index, ((value,), group) in enumerate(groups):
         curve = group.sort(how.x)
         colour = how.colour(index, len(groups))
-        shift = (index - (len(groups) - 1) / 2) * (SHIFT_OF_NAMES if how.has_names else SHIFT)
-        at = curve[how.x] * spacing**shift if how.is_wide else curve[how.x] + shift * spacing
+        shift = (index - (len(groups) - 1) / 2) * (SHIFT_OF_NAMES if has_names else SHIFT)
+        at = curve[how.x] * spacing**shift if is_wide else curve[how.x] + shift * spacing
         median, low, high = (curve[name] * how.scale for name in ("median", "low", "high"))
         axes.errorbar(
             at,
             median,
             yerr=[(median - low).to_list(), (high - median).to_list()],
             color=colour,
-            linestyle="none" if how.has_names else "-",
+            linestyle="none" if has_names else "-",
             marker=style.SERIES_MARKERS[index % len(style.SERIES_MARKERS)],
             markersize=5,
             capsize=2.5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
@@ -17,9 +18,16 @@ def tsn_against_time(trace: FlowTrace, *, title: str, subtitle: str, died_s: flo
 
     Points are drawn as an image in SVG too: a run may have hundreds of thousands.
     """
+    figure, [axes] = style.new_figure(title, subtitle, height=4.4)
+    draw_segments(axes, trace, died_s=died_s)
+    axes.legend(loc="upper left", markerscale=2.5, frameon=False, fontsize=style.LEGEND_SIZE)
+    return figure
+
+
+def draw_segments(axes: Axes, trace: FlowTrace, *, died_s: float | None = None) -> None:
+    """What `tsn_against_time` shows."""
     number = pl.col("number") / 1e6 if trace.in_bytes else pl.col("number")
     sent = trace.data.with_columns(number=number)
-    figure, [axes] = style.new_figure(title, subtitle, height=4.4)
     for index, (key, path) in enumerate(sent.group_by("path", maintain_order=True)):
         some = path.gather_every(-(-path.height // MOST_POINTS))
         axes.plot(
@@ -49,5 +57,3 @@ def tsn_against_time(trace: FlowTrace, *, title: str, subtitle: str, died_s: flo
         style.mark_time(axes, died_s, f"last new data {died_s:.3f} s", side="right")
     axes.set(xlabel="time (s)", ylabel="offset in the stream (MB)" if trace.in_bytes else "segment number")
     axes.set_xlim(left=0)
-    axes.legend(loc="upper left", markerscale=2.5, frameon=False, fontsize=style.LEGEND_SIZE)
-    return figure

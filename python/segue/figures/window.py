@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
-from segue.figures.flow import Switch
+from segue.figures.flow import FlowTrace, Switch
+from segue.recorded import Recorded
 
 MOST_STEPS = 4000
 """A curve of more is drawn as an image in SVG too."""
@@ -39,8 +41,37 @@ def congestion_windows(
         deletions: When an address of a path was deleted: `time_s`, `address`. The curves of its paths end there.
         towards: The column that names a path: "source" if the sender is the one that moves.
     """
-    names = names or {}
     figure, [axes] = style.new_figure(title, subtitle, height=4.0)
+    draw_windows(
+        axes, windows, switches, start_s=start_s, end_s=end_s, names=names, deletions=deletions, towards=towards
+    )
+    style.legend_below(figure, axes)
+    return figure
+
+
+def windows_of(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The windows of a flow's sender, and the deletions of addresses that end their curves."""
+    windows = run.windows.filter((pl.col("node") == trace.sender) & (pl.col("connection") == trace.connection))
+    # The sender is told of its peer's addresses; its own are gone when the peer has said so.
+    deleted = run.signalling.filter(
+        pl.col("event").is_in(["sctp-peer-address-deleted", "delete-acknowledged"]) & (pl.col("node") == trace.sender)
+    ).select(time_s=pl.col("time_ns") / 1e9, address=pl.col("detail"))
+    return windows, deleted
+
+
+def draw_windows(
+    axes: Axes,
+    windows: pl.DataFrame,
+    switches: Sequence[Switch],
+    *,
+    start_s: float,
+    end_s: float,
+    names: dict[str, str] | None = None,
+    deletions: pl.DataFrame | None = None,
+    towards: str = "destination",
+) -> None:
+    """What `congestion_windows` shows."""
+    names = names or {}
     frame = windows.with_columns(time_s=pl.col("time_ns") / 1e9)
     ends = {} if deletions is None else {k[0]: g["time_s"].to_list() for k, g in deletions.group_by("address")}
     pairs = frame.select("source", "destination").unique()
@@ -75,8 +106,6 @@ def congestion_windows(
         )
     axes.set(xlabel="time (s)", ylabel="cwnd (kB)", xlim=(start_s, end_s))
     axes.set_ylim(bottom=0)
-    style.legend_below(figure, axes)
-    return figure
 
 
 def _steps(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -11,15 +10,15 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.figures import style
-from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace
-from segue.figures.ladder import signalling_ladder
+from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace, worst_handover
+from segue.figures.ladder import of_hosts, signalling_ladder, span_of_signalling
 from segue.figures.population import by_population, distributions, flows_over_time
-from segue.figures.position import position_against_cells, presence_of_cells
+from segue.figures.position import position_against_cells, presence_of_cells, with_places, with_times
+from segue.figures.scenario import mark_scenario
 from segue.figures.sequence import segment_sequence, span_around
 from segue.figures.tsn import tsn_against_time
-from segue.figures.window import congestion_windows
-from segue.metrics import Flow, Handover, Metrics
+from segue.figures.window import congestion_windows, windows_of
+from segue.metrics import Flow, Metrics
 from segue.output import write_file
 from segue.recorded import Recorded
 from segue.report.html import Section, drawing, page, table, table_section, text_section
@@ -41,9 +40,6 @@ from segue.summary import (
     worst_first,
 )
 
-BEFORE_S = 1.5
-"""Signalling shown before data moves; earlier if the new address was sought earlier."""
-AFTER_S = 1.5
 MOST_ROWS = 2000
 """Rows of a table; more are counted."""
 MOST_OF_POPULATIONS = 50
@@ -141,8 +137,8 @@ def flow_figures(run: Recorded, flow: Flow, trace: FlowTrace) -> Iterator[tuple[
         which = f"handover at {handover.time_s:.3f} s" + (
             f", the longest interruption of {len(trace.switches)}" if len(trace.switches) > 1 else ""
         )
-        signalling, packets = _of_hosts(run, trace) if several else (run.signalling, run.packets)
-        start, end = _signalling_span(signalling, switch)
+        signalling, packets = of_hosts(run, trace) if several else (run.signalling, run.packets)
+        start, end = span_of_signalling(signalling, switch)
         first, last = span_around(trace, switch)
         yield (
             f"Signalling of the {which}",
@@ -175,13 +171,8 @@ def flow_figures(run: Recorded, flow: Flow, trace: FlowTrace) -> Iterator[tuple[
             run.metrics,
         ),
     )
-    windows = run.windows.filter((pl.col("node") == trace.sender) & (pl.col("connection") == trace.connection))
+    windows, deleted = windows_of(run, trace)
     if not windows.is_empty():
-        # The sender is told of its peer's addresses; its own are gone when the peer has said so.
-        deleted = run.signalling.filter(
-            pl.col("event").is_in(["sctp-peer-address-deleted", "delete-acknowledged"])
-            & (pl.col("node") == trace.sender)
-        ).select(time_s=pl.col("time_ns") / 1e9, address=pl.col("detail"))
         yield (
             "Congestion windows",
             congestion_windows(
@@ -197,7 +188,7 @@ def network_figures(
 ) -> list[tuple[str, Figure]]:
     """Where the mobile host was against the cells, and when those that come and go by the clock were in reach."""
     found = []
-    somewhere = cells.filter(pl.col("present_s").is_null())
+    somewhere, at_times = with_places(cells), with_times(cells)
     if not positions.is_empty() and not somewhere.is_empty():
         found.append(
             (
@@ -208,8 +199,6 @@ def network_figures(
                 ),
             )
         )  # fmt: skip
-    # those that are never there in this case of the scenario are left out
-    at_times = cells.filter(pl.col("present_s").list.len() > 0)
     if not at_times.is_empty():
         found.append(
             (
@@ -224,19 +213,9 @@ def network_figures(
 
 def with_events(figure: Figure, metrics: Metrics) -> Figure:
     """A figure against time, in which is marked what the scenario has happen."""
-    events = [
-        (one.at_s, None if one.for_s is None else one.at_s + one.for_s, f"{one.kind} on {', '.join(one.on)}")
-        for one in metrics.scenario_events
-    ]
     for axes in figure.axes[:1]:
-        style.mark_events(axes, events)
+        mark_scenario(axes, metrics)
     return figure
-
-
-def worst_handover(metrics: Metrics, flow: Flow) -> tuple[int, Handover] | None:
-    """The handover of a flow with the longest interruption, with its number among those of the flow."""
-    own = [(number, row) for number, row in enumerate(row for row in metrics.handovers if row.flow == flow.id)]
-    return max(own, key=lambda one: (one[1].censored, one[1].interruption_s or 0.0), default=None)
 
 
 def _warnings(metrics: Metrics) -> list[Section]:
@@ -318,29 +297,3 @@ def _flow_sections(run: Recorded, chosen: Sequence[tuple[str, Flow]]) -> Iterato
         # the other may be a map
         is_in_time = heading == "Networks in reach"
         yield Section(heading, drawing(with_events(figure, run.metrics) if is_in_time else figure, heading))
-
-
-def _of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Signalling and packets that concern the host that moves, among those of others."""
-    own = run.packets.filter(pl.col("node") == trace.mover)
-    sources = own.filter(pl.col("action") == "sent")["source"].unique().to_list()
-    addresses = [address for address in sources if not ipaddress.ip_address(address).is_link_local and address != "::"]
-    # What others got of a multicast is none of its signalling.
-    ends = pl.col("node").is_in([trace.sender, trace.receiver]) | (pl.col("action") != "received")
-    packets = run.packets.filter(ends).join(own.select("packet_id").unique(), on="packet_id", how="semi")
-    told = pl.any_horizontal([pl.col("detail").str.contains(address, literal=True) for address in addresses])
-    signalling = run.signalling.filter((pl.col("node") == trace.mover) | (told if addresses else pl.lit(value=False)))
-    return signalling, packets
-
-
-def _signalling_span(signalling: pl.DataFrame, switch: Switch) -> tuple[float, float]:
-    """From the start of step 1 that led to this switch until after its last step."""
-    events = signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
-    started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
-    start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
-    ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
-    end = switch.first_new_s + AFTER_S
-    if len(ended):
-        last = [time for time in ended.to_list() if time < float(ended[0]) + 1.0][-1]
-        end = max(end, float(last) + 0.05)
-    return start, end

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from segue.figures.flow import Switch, main_trace
 from segue.figures.sequence import BEFORE_S, segment_sequence, span_around
-from segue.figures.sweep import Panel, curves
+from segue.figures.sweep import Curves, Panel, curves
 from segue.figures.window import congestion_windows
 from segue.grid import summarise
 from segue.papers.common import Drawn
@@ -137,12 +137,12 @@ def deletions(run: Run) -> pl.DataFrame:
 
 
 def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
-    shared = {
-        "x": ex.L2,
-        "series": ex.RESOLUTION,
-        "x_label": "L2 handover latency (ms)",
-        "series_label": "address resolution {} ms",
-    }
+    shared = Curves(
+        x=ex.L2,
+        series=ex.RESOLUTION,
+        x_label="L2 handover latency (ms)",
+        series_label="address resolution {} ms",
+    )
     by = [ex.L2, ex.RESOLUTION]
     summary = summarise(frame, by, "latency_mean_s")
     yield Drawn(
@@ -150,8 +150,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 10. Impact of L2 handover latency and address resolution latency on handover latency",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
-            scale=1000,
+            replace(shared, scale=1000),
             panels=[
                 Panel("handover latency (ms)", None, "whole range"),
                 Panel("handover latency (ms)", (-5, 40), "the same near zero"),
@@ -167,7 +166,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 12. Impact of L2 handover latency and address resolution latency on packet loss rate",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
+            shared,
             panels=[Panel("packet loss rate")],
             title="Figure 12: packets lost to handover / packets sent, at 5 m/s",
             subtitle=f"Paper: zero while both together stay under 900 ms. {INTERVALS}.",
@@ -180,8 +179,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 13. Impact of L2 handover latency and address resolution latency on throughput",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
-            scale=1e-6,
+            replace(shared, scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="Figure 13: throughput at 5 m/s",
             subtitle=f"Paper: flat while both together stay under 900 ms, lower above. {INTERVALS}.",
@@ -191,12 +189,12 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
 
 
 def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
-    shared = {
-        "x": ex.MPS,
-        "series": ex.BEACON,
-        "x_label": "moving speed (m/s)",
-        "series_label": "L2 beacon period {} ms",
-    }
+    shared = Curves(
+        x=ex.MPS,
+        series=ex.BEACON,
+        x_label="moving speed (m/s)",
+        series_label="L2 beacon period {} ms",
+    )
     by = [ex.MPS, ex.BEACON]
     summary = summarise(frame, by, "latency_mean_s")
     yield Drawn(
@@ -204,8 +202,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 11. Impact of moving speed and layer 2 beacons on handover latency",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
-            scale=1000,
+            replace(shared, scale=1000),
             panels=[
                 Panel("handover latency (ms)", None, "whole range"),
                 Panel("handover latency (ms)", (-5, 40), "the same near zero"),
@@ -221,7 +218,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 14. Impact of moving speed and beacon period on packet loss rate",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
+            shared,
             panels=[Panel("packet loss rate")],
             title="Figure 14: packets lost to handover / packets sent",
             subtitle=f"Paper: losses begin above 15 m/s, fewer with short beacon periods. {INTERVALS}.",
@@ -234,8 +231,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
         "Fig. 15. Impact of moving speed and beacon period on throughput",
         curves(
             summary,
-            **shared,  # type: ignore[arg-type]
-            scale=1e-6,
+            replace(shared, scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="Figure 15: throughput against speed",
             subtitle=f"Paper: falls above 15 m/s, less with short beacon periods. {INTERVALS}.",
@@ -251,11 +247,7 @@ def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterato
         "Not in the paper: handover latency by what is done when the point of decision is missed",
         curves(
             summary,
-            x=ex.L2,
-            series=ex.WHEN_MISSED,
-            x_label="L2 handover latency (ms)",
-            series_label="{}",
-            scale=1000,
+            Curves(x=ex.L2, series=ex.WHEN_MISSED, x_label="L2 handover latency (ms)", series_label="{}", scale=1000),
             panels=[Panel("handover latency (ms)")],
             title="The policy's share: what is done when the point of decision is missed",
             subtitle=f"Address resolution 500 ms, 5 m/s. when-ready switches as soon as it can. {INTERVALS}.",
@@ -268,11 +260,7 @@ def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterato
         "Not in the paper: throughput against speed by what is done when the point of decision is missed",
         curves(
             summary,
-            x=ex.MPS,
-            series=ex.WHEN_MISSED,
-            x_label="moving speed (m/s)",
-            series_label="{}",
-            scale=1e-6,
+            Curves(x=ex.MPS, series=ex.WHEN_MISSED, x_label="moving speed (m/s)", series_label="{}", scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="The policy's share of the loss of throughput at speed",
             subtitle=f"L2 latency and address resolution 100 ms each. {INTERVALS}.",

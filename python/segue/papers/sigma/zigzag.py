@@ -21,7 +21,7 @@ from statistics import mean, median
 import polars as pl
 from matplotlib.figure import Figure
 
-from segue.figures.sweep import Panel, curves
+from segue.figures.sweep import Curves, Panel, curves
 from segue.grid import summarise
 from segue.papers.claims import Claim
 from segue.recorded import Recorded
@@ -219,14 +219,16 @@ def figure(frame: pl.DataFrame) -> tuple[Figure, pl.DataFrame]:
     summary = pl.concat([part.with_columns(quantity=pl.lit(column)) for column, part in parts.items()])
     drawn = curves(
         parts[PACKETS],
-        x=MPS,
-        series=VARIANT,
-        x_label="moving speed (m/s)",
-        series_label="{}",
+        Curves(
+            x=MPS,
+            series=VARIANT,
+            x_label="moving speed (m/s)",
+            series_label="{}",
+            names={"on-link-down": "deleted", "deactivate": "deactivated"},
+        ),
         panels=[Panel("signalling packets per crossing")],
         title="Zigzag: the old address deleted, or deactivated and used again",
         subtitle="SLAAC with duplicate address detection of 1 s. Medians over seeds, 95 % intervals.",
-        names={"on-link-down": "deleted", "deactivate": "deactivated"},
     )
     return drawn, summary
 

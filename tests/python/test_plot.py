@@ -1,0 +1,182 @@
+"""`segue.plot`: axes in, axes out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import segue
+import synthetic
+
+OF_A_RUN = ("throughput", "segments", "paths", "gaps", "windows", "handover", "signalling", "cells", "interruptions",
+            "throughputs", "flows")  # fmt: skip
+OF_CAPTURES = ("throughput", "segments", "paths", "gaps")
+
+
+@pytest.fixture(autouse=True)
+def pyplot() -> Iterator[None]:
+    """Figures of pyplot's are there until somebody closes them."""
+    mpl.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def run() -> segue.Run:
+    return segue.run("sigma", {"duration": "40 s"}, seed=1, pcap=True)
+
+
+@pytest.fixture(scope="module")
+def analysis(run: segue.Run) -> segue.Analysis:
+    return segue.analyze(*run.captures(), series=True)
+
+
+def drawing(name: str) -> Callable[..., Axes]:
+    function: Callable[..., Axes] = getattr(segue.plot, name)
+    return function
+
+
+def drawn(axes: Axes) -> int:
+    return len(axes.lines) + len(axes.patches) + len(axes.collections) + len(axes.texts)
+
+
+def labels(axes: Axes) -> list[str]:
+    return axes.get_legend_handles_labels()[1]
+
+
+def on_axes_of_ones_own(draw: Callable[..., Axes], *given: Any) -> Axes:
+    figure = Figure()
+    _, axes = figure.subplots(2)
+    assert draw(*given, ax=axes) is axes
+    assert [one for one in figure.axes if drawn(one) and one is not axes and one.get_label() != "<colorbar>"] == []
+    figure.draw_without_rendering()
+    assert figure.legends == []
+    return axes
+
+
+@pytest.mark.parametrize("name", OF_A_RUN)
+def test_a_run_is_drawn_on_axes_that_are_given_or_on_new_ones(run: segue.Run, name: str) -> None:
+    import matplotlib.pyplot as plt
+
+    axes = on_axes_of_ones_own(drawing(name), run)
+    made = drawing(name)(run)
+    assert plt.gcf() is made.figure
+    assert drawn(made) == drawn(axes) > 0
+    assert labels(made) == labels(axes)
+    assert made.get_xlabel() == axes.get_xlabel()
+
+
+@pytest.mark.parametrize("name", OF_CAPTURES)
+def test_captures_are_drawn_as_runs_are(run: segue.Run, analysis: segue.Analysis, name: str) -> None:
+    axes = on_axes_of_ones_own(drawing(name), analysis)
+    assert axes.get_xlabel() == drawing(name)(run).get_xlabel() == "time (s)"
+
+
+def test_what_is_public_is_drawn_here() -> None:
+    assert set(segue.plot.__all__) == {*OF_A_RUN, *OF_CAPTURES, "populations", "sweep", "comparison"}
+
+
+def test_the_legend_is_left_to_the_caller_if_asked(run: segue.Run) -> None:
+    [axes] = Figure().subplots(1, squeeze=False).flat
+    segue.plot.windows(run, ax=axes, legend=False)
+    assert axes.get_legend() is None
+    assert all(label.startswith("path ") for label in labels(axes))
+    segue.plot.windows(run, ax=axes)
+    assert axes.get_legend() is not None
+
+
+def test_throughput_is_what_arrived_by_path(run: segue.Run) -> None:
+    packets = run.packets
+    arrived = packets.filter((packets["kind"] == "DATA") & (packets["action"] == "received"))
+    axes = segue.plot.throughput(run, bin_s=0.5)
+    patches: list[Any] = list(axes.patches)
+    steps = [patch.get_data() for patch in patches]
+    tops, bases = (np.asarray([getattr(one, name) for one in steps]) for name in ("values", "baseline"))
+    bits = ((tops - bases) * 0.5 * 1e6).sum()
+    assert bits == pytest.approx(8 * arrived["length_bytes"].sum())
+    assert np.diff(steps[0].edges) == pytest.approx(0.5)
+    assert len(patches) == len(set(arrived["destination"]))
+
+
+def test_gaps_are_the_times_between_arrivals() -> None:
+    made = synthetic.stalled()
+    axes = segue.plot.gaps(made)
+    gaps = np.asarray(axes.lines[0].get_ydata())
+    packets = made.packets
+    times = packets.filter((packets["kind"] == "DATA") & (packets["action"] == "received"))["time_ns"].sort()
+    assert gaps.max() == pytest.approx(times.diff().max() / 1e6)  # type: ignore[operator]
+    assert len(gaps) == len(times) - 1
+
+
+def test_cells_by_the_clock_are_drawn_against_time() -> None:
+    run = segue.run("templates/vertical")
+    axes = segue.plot.cells(run)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["cable", "gprs"]
+    assert axes.get_xlabel() == "time (s)"
+
+
+def test_populations_are_drawn_by_quantity() -> None:
+    run = segue.run("templates/population", {"duration": "20 s"}, trace=False)
+    axes = on_axes_of_ones_own(segue.plot.populations, run, "goodput")
+    assert axes.get_xlabel() == "goodput of a host (Mbit/s)"
+    assert labels(axes)[0].startswith("phone{i}: 40 hosts")
+    with pytest.raises(ValueError, match="loss: expected one of interruption, goodput"):
+        segue.plot.populations(run, "loss")  # type: ignore[arg-type]
+
+
+def test_a_sweep_is_drawn_as_its_figure_has_it() -> None:
+    found = segue.sweep("scale", {"scheme": ["mip6", "sigma"]}, {"phones": 10, "probes": 1}, seeds=2)
+    axes = on_axes_of_ones_own(segue.plot.sweep, found, "throughput")
+    [same] = found.figure("throughput").axes
+    assert axes.get_ylabel() == same.get_ylabel()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["mip6", "sigma"]
+    assert np.asarray(axes.lines[0].get_ydata()).tolist() == np.asarray(same.lines[0].get_ydata()).tolist()
+
+
+def test_runs_and_captures_are_compared_by_name(run: segue.Run, analysis: segue.Analysis) -> None:
+    axes = on_axes_of_ones_own(segue.plot.comparison, {"one": run, "both": [run, analysis]})
+    count = run.handovers.height
+    assert labels(axes) == [f"one ({count})", f"both ({count + analysis.handovers.height})"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("windows", {"flow": 7}, "no flow 7 with data: expected one of 0"),
+        ("handover", {"number": 99}, r"no handover 99 of flow 0: expected one from 0 to \d"),
+        ("signalling", {"flow": 3}, "no flow 3 with data"),
+    ],
+)
+def test_what_is_not_there_is_said(run: segue.Run, name: str, given: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        drawing(name)(run, **given)
+
+
+def test_a_flow_that_captures_have_not_is_said(analysis: segue.Analysis) -> None:
+    with pytest.raises(ValueError, match="no flow 9 with data in the captures"):
+        segue.plot.gaps(analysis, flow=9)
+
+
+def test_importing_segue_imports_no_figures() -> None:
+    code = "import segue, sys; print(sorted({'matplotlib', 'polars', 'segue.plot'} & set(sys.modules))); segue.plot"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_the_example_runs_as_it_stands_there(tmp_path: Path) -> None:
+    [example] = re.findall(r"\n\n((?: {4}.*\n|\n)+)", segue.plot.__doc__ or "")
+    code = re.sub("^    ", "", example, flags=re.MULTILINE)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={"MPLBACKEND": "Agg", "PATH": ""})
+    assert (tmp_path / "sigma.png").stat().st_size > 10_000
