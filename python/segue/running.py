@@ -173,8 +173,8 @@ class Run:
         """A row per host that has flows or moves.
 
         `host`, `flows`, `dead_flows`, `handovers`, `interruption_median_s`, `interruption_p95_s`, `interruption_max_s`
-        (null without any), whether each is a lower bound (`interruption_median_censored` and so on),
-        `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
+        (null without any), whether each is a lower bound (`interruption_median_censored`, `interruption_p95_censored`,
+        `interruption_max_censored`), `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
         """
         import polars as pl
 
