@@ -44,6 +44,23 @@ impl Received {
 
     #[inline(never)]
     fn take_out_of_order(&mut self, begin: u64, end: u64) -> u64 {
+        // mostly it is the next of a range, with a hole behind it
+        if begin > self.cumulative
+            && self
+                .beyond
+                .range(begin + 1..)
+                .next()
+                .is_none_or(|(&next, _)| end < next)
+            && let Some((_, after)) = self.beyond.range_mut(..=begin).next_back()
+            && *after == begin
+        {
+            *after = end;
+            return end - begin;
+        }
+        self.take_among_others(begin, end)
+    }
+
+    fn take_among_others(&mut self, begin: u64, end: u64) -> u64 {
         let (mut new, mut at) = (0, begin);
         // a hole may never be filled: what lies before the range that `begin` is in, or behind, is not looked at
         let first = self

@@ -33,12 +33,12 @@
 
 use super::chunk::Transmission;
 use super::flight::Flight;
-use super::gaps::Ranges;
 use crate::sctp::ids::PathId;
 use crate::sctp::per_path::PerPath;
 use crate::sctp::{Config, Profile};
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
+use segue_wire::sctp::GapAckBlock;
 use smallvec::SmallVec;
 
 /// Which missing reports count.
@@ -219,12 +219,18 @@ impl LossDetector {
     /// Counts what the SACK leaves out, whose `blocks` have been applied to `flight`; `threshold` reports make a chunk
     /// lost.
     #[inline(never)]
-    pub(in crate::sctp) fn step(&self, flight: &mut Flight, blocks: &Ranges, threshold: u8) -> Verdict {
+    pub(in crate::sctp) fn step(
+        &self,
+        flight: &mut Flight,
+        blocks: &[GapAckBlock],
+        threshold: u8,
+    ) -> Verdict {
         let mut verdict = Verdict::default();
         let cumulative = flight.cumulative_tsn_ack();
         let reach = self.reach(cumulative, blocks);
         let mut hole = 1;
-        for &(start, end) in blocks {
+        for block in blocks {
+            let (start, end) = (u32::from(block.start), u32::from(block.end));
             for offset in hole..start.min(reach) {
                 let tsn = cumulative.add(offset);
                 let Some(sent) = flight.get(tsn) else { break };
@@ -250,9 +256,9 @@ impl LossDetector {
     }
 
     /// The offset up to which something may be missing: what was sent once was sent before all that has a higher TSN.
-    fn reach(&self, cumulative: Tsn, blocks: &Ranges) -> u32 {
+    fn reach(&self, cumulative: Tsn, blocks: &[GapAckBlock]) -> u32 {
         if self.rules.repeated || self.newly.again {
-            return blocks.last().map_or(0, |b| b.1);
+            return blocks.last().map_or(0, |b| u32::from(b.end));
         }
         let highest = self.newly.highest.filter(|h| cumulative.before(*h));
         highest.map_or(0, |h| h.distance_from(cumulative))

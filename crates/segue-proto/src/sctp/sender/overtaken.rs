@@ -9,31 +9,25 @@
 //! there has never been another path nothing is to be doubted, and the RFC's reading holds.
 
 use super::flight::Flight;
-use super::gaps::{Ranges, difference};
+use super::gaps::Change;
 use crate::sctp::peer::Peer;
 use crate::sctp::{Config, MultipathCounters};
 use segue_wire::Tsn;
 
-/// Whether a SACK with this cumulative TSN ack and these blocks was overtaken, and is to change nothing.
+/// Whether a SACK with this cumulative TSN ack, whose blocks change this, was overtaken, and is to change nothing.
 #[inline]
 pub(super) fn is_overtaken(
     flight: &Flight,
     peer: &Peer,
     config: &Config,
-    (cumulative, blocks): (Tsn, &Ranges),
+    (cumulative, change): (Tsn, &Change),
     counters: &mut MultipathCounters,
 ) -> bool {
     let is_doubtful = cumulative == flight.cumulative_tsn_ack() && !flight.reported().is_empty();
     if !is_doubtful || peer.has_had_one_path() {
         return false;
     }
-    let known: Ranges = flight
-        .reported()
-        .iter()
-        .filter(|r| cumulative.before(r.0))
-        .map(|&(start, end)| (start.distance_from(cumulative), end.distance_from(cumulative)))
-        .collect();
-    let stale = *blocks != known && difference(blocks, &known).is_empty();
+    let stale = !change.is_none() && change.newly().is_empty();
     let Some(multipath) = config.multipath else {
         return stale;
     };
@@ -43,17 +37,22 @@ pub(super) fn is_overtaken(
 
 #[cfg(test)]
 mod tests {
+    use super::super::gaps::tests::blocks as blocks_of;
     use super::super::tests::rig::Rig;
     use super::*;
     use crate::sctp::MultipathConfig;
 
     fn is_overtaken_by(a: &mut Rig, cumulative: u32, blocks: &[(u32, u32)]) -> bool {
-        let blocks: Ranges = blocks.iter().copied().collect();
+        let change = a
+            .sender
+            .flight()
+            .reported()
+            .change(Tsn(cumulative), &blocks_of(blocks));
         is_overtaken(
             a.sender.flight(),
             &a.peer,
             &a.config,
-            (Tsn(cumulative), &blocks),
+            (Tsn(cumulative), &change),
             &mut a.out.counters.multipath,
         )
     }
@@ -66,8 +65,9 @@ mod tests {
                 ..MultipathConfig::default()
             };
             let mut a = Rig::cmt(multipath, destinations);
-            let reported = [(Tsn(3), Tsn(4)), (Tsn(6), Tsn(6))];
-            a.sender.flight_mut().blocks_are_applied(reported.into_iter());
+            let blocks = blocks_of(&[(3, 4), (6, 6)]);
+            let change = a.sender.flight().reported().change(Tsn(0), &blocks);
+            a.sender.flight_mut().blocks_are_applied(Tsn(0), &blocks, &change);
             a
         };
         let mut a = with(true, 2);

@@ -5,7 +5,7 @@ use super::chunk::{Cause, Sent};
 use super::context::Context;
 use super::early_retransmit::missing_report_threshold;
 use super::flight::{Acknowledged, Passed};
-use super::gaps::{Ranges, difference, valid_blocks};
+use super::gaps::{Change, are_valid};
 use super::overtaken::is_overtaken;
 use super::progress::Progress;
 use super::strategy::lent::View;
@@ -61,25 +61,29 @@ impl Sender {
             return Err(Impossible);
         }
         let reach = highest_sent.distance_from(cumulative);
-        let blocks = valid_blocks(sack, reach).ok_or(Impossible)?;
+        let blocks = &sack.gap_ack_blocks;
+        if !are_valid(blocks, reach) {
+            return Err(Impossible);
+        }
         counters.sacks_received += 1;
-        let says = (cumulative, &blocks);
+        let change = self.flight.reported().change(cumulative, blocks);
+        let says = (cumulative, &change);
         if is_overtaken(&self.flight, cx.peer, cx.config, says, &mut counters.multipath) {
             cold_path();
             self.open_burst(cx.config, cx.peer);
             return Ok(SackOutcome::Overtaken);
         }
-        self.apply(cx, via, sack, &blocks);
+        self.apply(cx, via, sack, &change);
         Ok(SackOutcome::Taken)
     }
 
-    fn apply(&mut self, cx: &mut Context<'_>, via: Via, sack: &Sack, blocks: &Ranges) {
+    fn apply(&mut self, cx: &mut Context<'_>, via: Via, sack: &Sack, change: &Change) {
         let cumulative = sack.cumulative_tsn_ack;
         self.strategy.begin_sack(via.from, via.to, cx.peer);
         self.loss.begin_sack(sack.data_packets);
         let was_dry = self.is_dry();
         let advanced = cumulative != self.flight.cumulative_tsn_ack();
-        let (progress, forward_tsn_acked) = self.acknowledge(cx, sack, blocks);
+        let (progress, forward_tsn_acked) = self.acknowledge(cx, sack, change);
         let view = View {
             config: cx.config,
             peer: cx.peer,
@@ -120,8 +124,8 @@ impl Sender {
     /// What the SACK acknowledges, and what it tells to be lost. Returns what that means for each path, and whether the
     /// cumulative TSN ack passed abandoned chunks.
     #[inline]
-    fn acknowledge(&mut self, cx: &mut Context<'_>, sack: &Sack, blocks: &Ranges) -> (Progress, bool) {
-        let cumulative = sack.cumulative_tsn_ack;
+    fn acknowledge(&mut self, cx: &mut Context<'_>, sack: &Sack, change: &Change) -> (Progress, bool) {
+        let (cumulative, blocks) = (sack.cumulative_tsn_ack, &sack.gap_ack_blocks);
         let mut progress = Progress::begin(&self.flight);
         let mut forward_tsn_acked = false;
         while self.flight.cumulative_tsn_ack() != cumulative {
@@ -138,7 +142,7 @@ impl Sender {
         }
         self.flight.find_pseudo_cumulative_acks();
         if !(blocks.is_empty() && self.flight.reported().is_empty()) {
-            self.apply_gap_ack_blocks(cx, cumulative, blocks, &mut progress);
+            self.apply_gap_ack_blocks(cx, sack, change, &mut progress);
         }
         if !blocks.is_empty() {
             let next_len = || self.queue.next_len(cx.peer.sizes().max_data());
@@ -203,26 +207,12 @@ impl Sender {
     fn apply_gap_ack_blocks(
         &mut self,
         cx: &mut Context<'_>,
-        cumulative: Tsn,
-        blocks: &Ranges,
+        sack: &Sack,
+        change: &Change,
         progress: &mut Progress,
     ) {
-        let offset = |tsn: Tsn| tsn.distance_from(cumulative);
-        let beyond = self.flight.reported().iter().filter(|r| cumulative.before(r.1));
-        let former: Ranges = beyond
-            .map(|&(start, end)| {
-                let start = if cumulative.before(start) {
-                    offset(start)
-                } else {
-                    1
-                };
-                (start, offset(end))
-            })
-            .collect();
-        if former == *blocks && !blocks.is_empty() {
-            return;
-        }
-        for (start, end) in difference(blocks, &former) {
+        let cumulative = sack.cumulative_tsn_ack;
+        for &(start, end) in change.newly() {
             for offset in start..=end {
                 if let Some(acknowledged) = self.flight.acknowledge(cumulative.add(offset)) {
                     self.on_acknowledged(cx, &acknowledged);
@@ -231,7 +221,7 @@ impl Sender {
             }
         }
         // section 6.2.1 rule iii: the receiver reneged; R4
-        for (start, end) in difference(&former, blocks) {
+        for &(start, end) in change.gone() {
             for offset in start..=end {
                 let tsn = cumulative.add(offset);
                 let path = self.flight.get(tsn).and_then(Sent::path);
@@ -243,10 +233,8 @@ impl Sender {
                 }
             }
         }
-        let reported = blocks
-            .iter()
-            .map(|&(start, end)| (cumulative.add(start), cumulative.add(end)));
-        self.flight.blocks_are_applied(reported);
+        self.flight
+            .blocks_are_applied(cumulative, &sack.gap_ack_blocks, change);
     }
 
     /// cwnd grows and T3-rtx is stopped (R2) or started anew (R3), path by path.
@@ -288,7 +276,7 @@ impl Sender {
     /// What a SHUTDOWN says of what arrived, as a SACK: the window and the gaps are as they were.
     pub(in crate::sctp) fn sack_of_shutdown(&self, cumulative_tsn_ack: Tsn) -> Sack {
         let gaps = self.flight.reported().iter();
-        let beyond = gaps.filter(|r| cumulative_tsn_ack.before(r.0));
+        let beyond = gaps.filter(|(start, _)| cumulative_tsn_ack.before(*start));
         let blocks: SmallVec<[GapAckBlock; 4]> = beyond
             .map(|r| GapAckBlock {
                 start: r.0.distance_from(cumulative_tsn_ack) as u16,

@@ -19,6 +19,7 @@ mod retransmission;
 
 use super::book::Book;
 use super::chunk::{About, ChunkState, Content, Sent, Transmission};
+use super::gaps::{Change, Reported};
 use crate::congestion::Loss;
 use crate::sctp::Config;
 use crate::sctp::ids::PathId;
@@ -27,11 +28,8 @@ use crate::sctp::per_path::PerPath;
 use crate::time::{Duration, Instant};
 use earliest::earliest_on;
 use segue_wire::Tsn;
-use smallvec::SmallVec;
+use segue_wire::sctp::GapAckBlock;
 use std::collections::VecDeque;
-
-/// Ranges of TSNs, ascending, both ends inclusive.
-pub(in crate::sctp) type TsnRanges = SmallVec<[(Tsn, Tsn); 4]>;
 
 /// A chunk is acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +100,7 @@ pub(in crate::sctp) struct Flight {
     marked: u32,
     marked_from: Tsn,
     /// What the last SACK's gap ack blocks reported.
-    reported: TsnRanges,
+    reported: Reported,
     books: PerPath<Book>,
     /// T3-rtx runs for what was sent first, and not for the lowest TSN: see `multipath/timeout`.
     by_order: bool,
@@ -122,7 +120,7 @@ impl Flight {
             peer_rwnd: 0,
             marked: 0,
             marked_from: initial_tsn,
-            reported: SmallVec::new(),
+            reported: Reported::default(),
             books: PerPath::default(),
             by_order: multipath.is_some(),
             cuc: multipath.map_or(Cuc::Off, |m| m.cuc),
@@ -203,7 +201,7 @@ impl Flight {
     }
 
     /// What the last SACK's gap ack blocks reported.
-    pub(in crate::sctp) fn reported(&self) -> &TsnRanges {
+    pub(in crate::sctp) fn reported(&self) -> &Reported {
         &self.reported
     }
 
@@ -387,9 +385,13 @@ impl Flight {
     }
 
     /// What the gap ack blocks of a SACK reported is applied.
-    pub(in crate::sctp) fn blocks_are_applied(&mut self, reported: impl Iterator<Item = (Tsn, Tsn)>) {
-        self.reported.clear();
-        self.reported.extend(reported);
+    pub(in crate::sctp::sender) fn blocks_are_applied(
+        &mut self,
+        cumulative: Tsn,
+        blocks: &[GapAckBlock],
+        change: &Change,
+    ) {
+        self.reported.take(cumulative, blocks, change);
     }
 
     /// After a SACK, or where a chunk has left: T3-rtx of a path runs for the earliest of what is under way, or not at all (R2).

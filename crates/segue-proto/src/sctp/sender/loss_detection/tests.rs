@@ -5,6 +5,7 @@ use crate::sctp::MultipathConfig;
 use crate::sctp::SendOptions;
 use crate::sctp::multipath::Cuc;
 use crate::sctp::sender::chunk::Cause;
+use crate::sctp::sender::gaps::tests::blocks as blocks_of;
 use crate::sctp::sender::queue::SendQueue;
 use crate::sctp::testing::{FIRST, SECOND, concurrently, ms};
 use segue_wire::Data;
@@ -63,7 +64,7 @@ impl Sacks {
             self.detector
                 .on_newly_acked(at, Tsn(tsn), path, transmission, least);
         }
-        let blocks = blocks.iter().copied().collect();
+        let blocks = blocks_of(blocks);
         self.detector.step(&mut self.flight, &blocks, 3)
     }
 }
