@@ -55,10 +55,9 @@ def _(Path, own, segue, tempfile):
 @app.cell
 def _(analysis, capture, mo):
     flows, handovers = analysis.flows, analysis.handovers
-    mo.md(
-        f"**{capture.name}**: {flows['flow'].n_unique()} flows, {handovers.height} handovers; the longest interruption took "
-        f"{handovers['interruption_s'].max() or 0:.2f} s."
-    )
+    longest = handovers["interruption_s"].max()
+    told = "" if longest is None else f"; the longest interruption by one took {longest:.2f} s"
+    mo.md(f"**{capture.name}**: {flows['flow'].n_unique()} flows, {handovers.height} handovers{told}.")
     return (handovers,)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -15,6 +16,7 @@ from segue.running import Progress, Run, check, job
 from segue.scenarios import Scenario, load
 from segue.stats import median_interval
 from segue.sweeps.columns import find_metric, number_in
+from segue.sweeps.execution import Caveats
 from segue.sweeps.plan import row_of_run
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ EACH = 1 - (1 - LEVEL) / 2
 OF_RUNS = ("interruption", "interruption.median", "handover_latency.median", "loss", "throughput", "signalling")
 """Metrics that are compared if none are asked for, where all subjects are simulated."""
 CAPTURES = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1",
-            b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # fmt: skip
-"""What pcapng and pcap files begin with, and what gzip or zstd has compressed: a scenario begins with none of it."""
+            b"\xa1\xb2\xcd\x34", b"\x34\xcd\xb2\xa1", b"\x1f\x8b", b"\x28\xb5\x2f\xfd",
+            *(bytes([kind, 0x2A, 0x4D, 0x18]) for kind in range(0x50, 0x60)))  # fmt: skip
+"""What pcapng and pcap files begin with, and what gzip or zstd has compressed (RFC 8878 sections 3.1.1 and 3.1.2): a
+scenario begins with none of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +139,19 @@ class Wanted:
     metrics: tuple[str, ...] = ()
 
 
-def compare(wanted: Wanted, *, runner: Runner | None = None, progress: Progress | None = None) -> list[Subject]:
-    """Have what is compared simulated, or read.
+def compare(
+    wanted: Wanted,
+    *,
+    runner: Runner | None = None,
+    tell: Callable[[str], object] = warnings.warn,
+    progress: Progress | None = None,
+) -> list[Subject]:
+    """Have what is compared simulated, or read. `tell` is told what runs warn of, each once.
 
     Raises:
         ScenarioError: A subject is none, or two have one name.
         CaptureError: A capture cannot be analysed.
+        RunError: A run could not be carried to its end.
     """
     sources = [_source(text, wanted) for text in wanted.subjects]
     names = [source.name for source in sources]
@@ -159,7 +170,14 @@ def compare(wanted: Wanted, *, runner: Runner | None = None, progress: Progress 
         for seed in wanted.seeds
     ]
     of_runs = metrics if len(simulated) == len(sources) else ()
-    results = iter((runner or Runner()).keep(jobs, lambda run: _of_run(run, of_runs), progress=progress))
+    caveats = Caveats(tell)
+
+    def keep(run: Run) -> tuple[dict[str, Value], dict[str, list[Value]]]:
+        caveats.note(run)
+        return _of_run(run, of_runs)
+
+    results = iter((runner or Runner()).keep(jobs, keep, progress=progress))
+    caveats.close()
     return [
         subject_of(source.name, [analyze(*source.captures)])
         if source.scenario is None
@@ -222,7 +240,8 @@ def difference_of(first: Sequence[Value], second: Sequence[Value], *, is_paired:
     Paired, it is the median of the differences of each seed, whose random streams are the same, with its
     order-statistic interval. Else it is the difference of the medians; its interval is that from the lower end of one
     to the upper end of the other, each with a confidence of `EACH` (Bonferroni's inequality), and there is none where
-    there are too few values.
+    there are too few values. Handovers are then taken as independent: those of one run or capture share path and
+    load, so that an interval may be too narrow for others.
     """
     if not is_paired:
         a, b = median_of(first, EACH), median_of(second, EACH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def _web(reader: dict[str, Any]) -> str:
 
 
 def _bound(spread: dict[str, Any], which: str) -> str:
-    return f"{'> ' if spread[f'{which}_censored'] else ''}{spread[which]:.2f} s"
+    seconds = spread[which]
+    # a bound is never rounded up
+    return f"≥ {floor(100 * seconds + 1e-6) / 100:.2f} s" if spread[f"{which}_censored"] else f"{seconds:.2f} s"
 
 
 def _video(film: dict[str, Any]) -> str:
@@ -51,7 +54,7 @@ def _video(film: dict[str, Any]) -> str:
     if delay is None or rate is None:
         return "never began"
     still = f"{film['stalls']} stalls" if film["stalls"] != 1 else "1 stall"
-    at_least = "> " if film["stalled_at_end"] else ""
+    at_least = "≥ " if film["stalled_at_end"] else ""
     return (
         f"began after {delay:.2f} s; {still}, {at_least}{film['stalled_s']:.1f} s; "
         f"{rate / 1e6:.2f} Mbit/s, {film['rate_switches']} switches"

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 import zipfile
+import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,25 +37,36 @@ class Saved:
         try:
             self._archive = zipfile.ZipFile(io.BytesIO(content))
             self._head = json.loads(self._part("run.json"))
-            known = isinstance(self._head, dict) and self._head.get("format") == FORMAT
-        except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError) as error:
+        except (zipfile.BadZipFile, ValueError) as error:
             raise self._refused(str(error)) from None
-        if not known:
+        if not isinstance(self._head, dict) or self._head.get("format") != FORMAT:
             raise self._refused("another format")
+        lists = [self._head.get(name) for name in ("verdicts", "tables", "captures")]
+        if not all(isinstance(one, list) for one in lists):
+            raise self._refused("run.json is not whole")
+        parts = ["metrics.json", "scenario.toml", "junit.xml"]
+        parts += [f"tables/{name}.parquet" for name in self.table_names]
+        parts += [f"captures/{name}" for name in self.capture_names]
+        if missing := set(parts) - set(self._archive.namelist()):
+            raise self._refused(f"{min(missing)} is missing")
 
     def _refused(self, why: str) -> _native.ScenarioError:
         return _native.ScenarioError(f"{self._source}: {why}: expected a file that Run.save of this segue has written")
 
     def _part(self, name: str) -> bytes:
-        if self._archive.getinfo(name).file_size > LARGEST:
-            raise self._refused(f"{name} is larger than {LARGEST} bytes")
         try:
+            if self._archive.getinfo(name).file_size > LARGEST:
+                raise self._refused(f"{name} is larger than {LARGEST} bytes")
             return self._archive.read(name)
-        except zipfile.BadZipFile as error:
-            raise self._refused(str(error)) from None
+        # what the library says of damaged and of encrypted parts, and of methods that it has not
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError) as error:
+            raise self._refused(f"{name}: {error}") from None
 
     def _text(self, name: str) -> str:
-        return self._part(name).decode("utf-8")
+        try:
+            return self._part(name).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self._refused(f"{name}: {error}") from None
 
     @cached_property
     def metrics_json(self) -> str:
@@ -92,7 +104,10 @@ class Saved:
 
         if name not in self.table_names:
             return None
-        return pl.read_parquet(io.BytesIO(self._part(f"tables/{name}.parquet")))
+        try:
+            return pl.read_parquet(io.BytesIO(self._part(f"tables/{name}.parquet")))
+        except pl.exceptions.PolarsError as error:
+            raise self._refused(f"tables/{name}.parquet: {error}") from None
 
     def unpack_captures(self, folder: Path) -> None:
         """Writes the captures into a folder."""

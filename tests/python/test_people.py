@@ -43,7 +43,7 @@ def test_a_call_that_cannot_be_rated_says_so() -> None:
 def test_pages_that_never_came_are_lower_bounds() -> None:
     pages = {"pages": 20, "loaded_pages": 19, "load_time_s": spread(0.4, 1.5, censored=True)}
     [(name, text)] = people_rows(of(kind="web", load_time_during_handovers_s=None, **pages))
-    assert (name, text) == ("web desk to phone", "19 of 20 pages: median 0.40 s, 95th percentile > 1.50 s")
+    assert (name, text) == ("web desk to phone", "19 of 20 pages: median 0.40 s, 95th percentile ≥ 1.50 s")
     [(_, text)] = people_rows(of(kind="web", load_time_during_handovers_s=spread(2.0, 3.0), **pages))
     assert text.endswith("; met by a handover: median 2.00 s, 95th percentile 3.00 s")
 
@@ -54,7 +54,7 @@ def test_a_film_says_how_often_it_stood_still() -> None:
     [(_, text)] = people_rows(of(kind="video", **film))
     assert text == "began after 0.50 s; 1 stall, 2.2 s; 1.75 Mbit/s, 3 switches"
     [(_, text)] = people_rows(of(kind="video", **film | {"stalls": 2, "stalled_at_end": True}))
-    assert "2 stalls, > 2.2 s" in text
+    assert "2 stalls, ≥ 2.2 s" in text
     [(_, text)] = people_rows(of(kind="video", **film | {"startup_delay_s": None}))
     assert text == "never began"
 

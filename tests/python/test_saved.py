@@ -109,3 +109,36 @@ def test_tables_come_as_csv(segue: Segue, tmp_path: Path) -> None:
         read = pl.read_csv(tmp_path / "out" / f"{name}.csv")
         assert (read.columns, read.height) == (frame.columns, frame.height)
     assert "2 handovers of mh" in done.stdout
+
+
+def test_a_damaged_file_is_refused_by_name_whatever_part_it_is(tmp_path: Path) -> None:
+    """Of every part the bytes in the middle are changed, or the part is gone."""
+    whole = tmp_path / "whole.segue"
+    package.run("sigma", {"duration": "20 s"}).save(whole)
+    names = zipfile.ZipFile(whole).namelist()
+    assert len(names) > 6
+    for name in names:
+        less = tmp_path / "less.segue"
+        with zipfile.ZipFile(whole) as old, zipfile.ZipFile(less, "w") as new:
+            for other in set(names) - {name}:
+                new.writestr(other, old.read(other))
+        with pytest.raises(ScenarioError, match=r"less\.segue: .*expected a file that Run\.save"):
+            load(less)
+        damaged = bytearray(whole.read_bytes())
+        part = zipfile.ZipFile(whole).getinfo(name)
+        middle = part.header_offset + 30 + len(name) + part.compress_size // 2
+        damaged[middle : middle + 8] = bytes(byte ^ 0xFF for byte in damaged[middle : middle + 8])
+        (tmp_path / "damaged.segue").write_bytes(damaged)
+        with pytest.raises(ScenarioError, match=r"damaged\.segue: .*expected a file that Run\.save"):
+            read_all(load(tmp_path / "damaged.segue"))
+    for head in (b"{}", b'{"format": 1}', b"[]", b"\xff"):
+        with zipfile.ZipFile(tmp_path / "head.segue", "w") as new:
+            new.writestr("run.json", head)
+        with pytest.raises(ScenarioError, match=r"head\.segue: .*expected a file that Run\.save"):
+            load(tmp_path / "head.segue")
+
+
+def read_all(run: Run) -> None:
+    _ = (run.metrics, run.scenario_toml, run.junit)
+    for name in run.table_names:
+        run.frame(name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 import signal
-import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +160,10 @@ def test_points_that_are_the_same_run_have_a_row_each(tmp_path: Path) -> None:
     assert (same.frame.height, len(store)) == (2, 1)
 
 
+MORE_THAN_HALF = 0.52
+"""Of values lie below a gap, and the median with them."""
+
+
 def test_until_is_a_share_or_a_distance() -> None:
     assert Until.parse("interruption ±5 %").share == 0.05
     assert Until.parse("throughput +- 100 kbit/s").distance == 1e5
@@ -173,7 +177,7 @@ def test_seeds_are_added_until_the_interval_is_narrow() -> None:
     rule = parse_rule(8, "loss ±10 %", 64, ())
     assert [len(seeds) for seeds in rule.rounds()] == [8, 8, 16, 32]
     assert [seed for seeds in rule.rounds() for seed in seeds] == list(range(1, 65))
-    assert [rule.confidence("loss", n) for n in (8, 16, 32, 64)] == [0.975, 0.9875, 0.99375, 0.996875]
+    assert [rule.confidence(n) for n in (8, 16, 32, 64)] == [0.975, 0.9875, 0.99375, 0.996875]
     no = [False] * 8
     assert not rule.is_open([1.0] * 8, no)
     assert rule.is_open([1.0] * 7 + [2.0], no)
@@ -184,24 +188,67 @@ def test_seeds_are_added_until_the_interval_is_narrow() -> None:
     assert parse_rule(5, "loss ±10 %", 64, ()).is_open([1.0] * 5, [False] * 5)
 
 
-def test_stopped_intervals_cover_with_what_is_said() -> None:
-    """Of the median of an exponential distribution, with 1,000 sweeps; one look at 95 % each time would not do."""
+def test_too_few_seeds_for_a_look_are_refused() -> None:
+    assert parse_rule(8, "loss ±10 %", 8, ()).most == 8
+    with pytest.raises(
+        ScenarioError, match="most seeds: 6: expected more, since the interval of look 2"
+    ):
+        parse_rule(3, "loss ±10 %", 6, ())
+
+
+def test_a_budget_is_a_time() -> None:
+    for wrong in (-5.0, 0, float("nan"), float("inf"), "0 s", "5 m/s"):
+        with pytest.raises(ScenarioError, match="expected a time"):
+            parse_budget(wrong)
+
+
+def test_a_bound_is_never_rounded_up() -> None:
+    texts = [figure_text(value, censored=True) for value in (12.3456, 0.0123456, 123456.9, 0.0, 12.3)]
+    assert texts == ["≥ 12.34", "≥ 0.01234", "≥ 123456", "≥ 0", "≥ 12.3"]
+
+
+def test_warnings_of_runs_are_told_once() -> None:
+    told: list[str] = []
+    segue.sweep("call", {"scheme": "sigma"}, {"duration": "20 s"}, seeds=2, tell=told.append)
+    assert len(told) == 1
+    assert 'scheme = "sigma" has no effect' in told[0]
+
+
+@pytest.mark.parametrize("of_another", [False, True])
+def test_stopped_intervals_cover_with_what_is_said(of_another: bool) -> None:
+    """Of a median near a gap, with 1,000 sweeps: one look at 95 % each time would not do, neither for the metric whose
+    interval stops a sweep nor for another that goes with it."""
     rule = parse_rule(8, "loss ±50 %", 256, ())
-    assert rule.until is not None
     random_stream = random.Random(7)
-    truth, trials, covered, stopped = 0.6931471805599453, 1000, 0, []
-    for _ in range(trials):
-        values: list[float] = []
-        for seeds in rule.rounds():
-            values += [random_stream.expovariate(1.0) for _ in seeds]
-            if not rule.is_open(list(values), [False] * len(values)):
-                break
-        interval = median_interval(values, rule.confidence("loss", len(values)))
-        covered += interval.low <= truth <= interval.high
-        stopped.append(len(values))
+
+    def draw() -> float:
+        return (
+            random_stream.uniform(1.0, 1.2)
+            if random_stream.random() < MORE_THAN_HALF
+            else random_stream.uniform(9.0, 10.0)
+        )
+
+    truth, trials = 1.0 + 0.2 * 0.5 / MORE_THAN_HALF, 1000
+
+    def coverage(confidence: Callable[[int], float]) -> float:
+        covered = 0
+        for _ in range(trials):
+            values: list[float] = []
+            for seeds in rule.rounds():
+                values += [draw() for _ in seeds]
+                interval = median_interval(values, confidence(len(values)))
+                assert rule.until is not None
+                if interval.coverage >= confidence(len(values)) and rule.until.is_met(interval):
+                    break
+            shown = [value * value for value in values] if of_another else values
+            interval = median_interval(shown, confidence(len(values)))
+            covered += interval.low <= (truth * truth if of_another else truth) <= interval.high
+        return covered / trials
+
     # 0.95 less three standard deviations of a count of 1,000
-    assert covered / trials >= 0.95 - 3 * (0.95 * 0.05 / trials) ** 0.5
-    assert 16 <= statistics.median(stopped) < 256
+    least = 0.95 - 3 * (0.95 * 0.05 / trials) ** 0.5
+    assert coverage(rule.confidence) >= least
+    assert coverage(lambda _: 0.95) < least
 
 
 def test_a_sweep_until_has_more_seeds_where_more_are_needed() -> None:

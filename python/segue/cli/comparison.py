@@ -39,7 +39,12 @@ def run_comparison(wanted: Wanted, out: Path | None, threads: int | None) -> Non
     with directories(out), Bars() as bars:
         bars.spin("reading")
         runner = Runner(threads=threads, store=open_store())
-        subjects = compare(wanted, runner=runner, progress=lambda done, total: bars.show("simulating", done, total))
+        subjects = compare(
+            wanted,
+            runner=runner,
+            tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
+            progress=lambda done, total: bars.show("simulating", done, total),
+        )
         lines = table(subjects, metrics_of(wanted, [one.is_capture for one in subjects]))
         written = [] if out is None else _write(out, subjects, lines)
     print_lines(lines)
@@ -96,8 +101,11 @@ def text_of(estimate: Estimate | None, factor: float, *, sign: str = "") -> str:
         text = figure_text(value * factor)
         return text if text.startswith("-") or not sign or text == "0" else f"{sign}{text}"
 
-    about = "\N{ALMOST EQUAL TO} " if sign else "\N{GREATER-THAN OR EQUAL TO} "
-    text = f"{about if estimate.is_bound else ''}{shown(estimate.value)}"
+    if estimate.is_bound and not sign:
+        text = figure_text(estimate.value * factor, censored=True)
+    else:
+        about = "\N{ALMOST EQUAL TO} " if estimate.is_bound else ""
+        text = f"{about}{shown(estimate.value)}"
     if estimate.coverage < LEAST_COVERAGE:
         return text
     return f"{text} [{shown(estimate.low)}, {shown(estimate.high)}]"

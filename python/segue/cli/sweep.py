@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from segue.cli.commands import open_store, told_counts
 from segue.cli.progress import Bars
 from segue.cli.settings import overrides as settings_of
 from segue.output import check_apart, check_directory, check_file, write_file
-from segue.units import in_words
+from segue.units import in_words, percent
 
 if TYPE_CHECKING:
     from segue.sweeps.result import Sweep
@@ -62,6 +63,7 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
     from segue.sweeps.columns import find_metric
     from segue.sweeps.parts import remove as remove_parts
     from segue.sweeps.running import MOST_SEEDS, sweep
+    from segue.sweeps.stopping import Until
 
     if asked.most_seeds is not None and asked.until is None:
         raise click.UsageError("--most-seeds: has no effect without --until")
@@ -71,7 +73,8 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
     if drawings and asked.out is None:
         raise click.UsageError("--plot: expected --out FILE.parquet with it: figures go beside that")
     source = load(scenario)
-    told = list(dict.fromkeys([*(one.metric for one in drawings), *asked.metrics])) or [USUAL]
+    awaited = [Until.parse(asked.until, asked.metrics).metric.word] if asked.until is not None else []
+    told = list(dict.fromkeys([*awaited, *(one.metric for one in drawings), *asked.metrics])) or [USUAL]
     for name in told:
         find_metric(name, asked.metrics)
     axes = parse_axes(asked.grid)
@@ -96,7 +99,7 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
             runner=runner,
             on=asked.on,
             parts=parts,
-            tell=lambda text: click.echo(f"segue: {text}", err=True),
+            tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
             progress=bars.show,
         )
         written = []
@@ -165,7 +168,7 @@ def parse_drawing(text: str) -> Drawing:
 
 
 def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
-    """A line per point: medians with intervals."""
+    """A line per point: medians with intervals, and of how many runs where not all have the metric."""
     from segue.cli.layout import Column, new_console, print_table
 
     columns = [Column(axis.key, right=axis.is_numeric) for axis in result.axes]
@@ -173,15 +176,21 @@ def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
     cells: dict[tuple[object, ...], list[str]] = {
         key: [] for key in result.frame.select(keys).unique(maintain_order=True).rows()
     }
+    counts = {row[:-1]: row[-1] for row in result.frame.group_by(keys).len().rows()}
+    coverage = []
     settings: list[dict[object, str]] = [dict(zip(axis.values, axis.settings, strict=True)) for axis in result.axes]
     for name in metrics:
         metric, summary = result.metric(name), result.summary(name)
         factor, unit = in_words(metric.unit, max(summary["high"].to_list(), default=0.0))
         columns.append(Column(f"{name}\n{unit}".rstrip(), right=True))
-        texts = {tuple(row[key] for key in keys): interval_text(row, factor) for row in summary.to_dicts()}
+        coverage += summary.filter(summary["n"] > 1)["coverage"].to_list()
+        texts = {}
+        for row in summary.to_dicts():
+            key = tuple(row[key] for key in keys)
+            of = f" ({row['n']} of {counts[key]} runs)" if row["n"] < counts[key] else ""
+            texts[key] = interval_text(row, factor) + of
         for key, own in cells.items():
             own.append(texts.get(key, "-"))
-    counts = {row[:-1]: row[-1] for row in result.frame.group_by(keys).len().rows()}
     columns.append(Column("runs", right=True, rank=1))
     rows = [
         [*(of[value] for of, value in zip(settings, key, strict=True)), *own, str(counts[key])]
@@ -190,24 +199,28 @@ def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
     print_table(new_console(), columns, rows)
     if len(cells) > MOST_LISTED:
         click.echo(f"and {len(cells) - MOST_LISTED} more points")
+    if coverage:
+        click.echo(f"Medians, and order-statistic intervals that cover with {percent(min(coverage))} at least.")
 
 
 def interval_text(row: Mapping[str, float], factor: float) -> str:
     """`12.3 [11.9, 12.6]`; what is no more than a lower bound has "≥" before it."""
-    median, low, high = (figure_text(row[name] * factor) for name in ("median", "low", "high"))
-    at_least = "\N{GREATER-THAN OR EQUAL TO} " if row["median_censored"] else ""
+    median = figure_text(row["median"] * factor, censored=bool(row["median_censored"]))
     if row["n"] == 1:
-        return f"{at_least}{median}"
-    top = f"\N{GREATER-THAN OR EQUAL TO} {high}" if row["high_censored"] else high
-    return f"{at_least}{median} [{low}, {top}]"
+        return median
+    high = figure_text(row["high"] * factor, censored=bool(row["high_censored"]))
+    return f"{median} [{figure_text(row['low'] * factor)}, {high}]"
 
 
-def figure_text(value: float) -> str:
-    """Four significant digits, and no exponent where a person would write none.
+def figure_text(value: float, *, censored: bool = False) -> str:
+    """Four significant digits, and no exponent where a person would write none; a lower bound is never rounded up.
 
-    >>> figure_text(12.3456), figure_text(123456.0), figure_text(0.0)
-    ('12.35', '123456', '0')
+    >>> figure_text(12.3456), figure_text(123456.0), figure_text(0.0), figure_text(12.3456, censored=True)
+    ('12.35', '123456', '0', '≥ 12.34')
     """
+    if censored:
+        digits = 0 if abs(value) >= 1000 or value == 0 else 3 - floor(log10(abs(value)))
+        return f"\N{GREATER-THAN OR EQUAL TO} {figure_text(floor(value * 10**digits + 1e-6) / 10**digits)}"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 

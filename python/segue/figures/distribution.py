@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from segue.comparing import median_of
 from segue.figures import style
 from segue.units import in_words
 
@@ -55,9 +56,12 @@ def draw_distributions(axes: Axes, samples: Mapping[str, Sequence[Value]]) -> No
             # of curves that coincide, those below look out
             linewidth=max(1.4, 1.4 + 1.2 * (len(samples) - 1 - index)),
         )  # fmt: skip
-        half = next((time for time, share in zip(ended, shares, strict=True) if share >= 0.5), None)
         mark = style.SERIES_MARKERS[index % len(style.SERIES_MARKERS)]
-        place = ([], []) if half is None else ([half], [0.5])
+        # as the table has it; there is no place for what is no more than a bound
+        middle = median_of(sample)
+        place: tuple[list[float], list[float]] = ([], [])
+        if middle is not None and not middle.is_bound:
+            place = ([max(middle.value, SHORTEST_S if is_wide else 0.0) * scale], [0.5])
         axes.plot(*place, marker=mark, color=colour, linestyle=line, label=label)
     axes.set(xlabel=f"interruption ({unit})", ylabel="share that was over within it")
     axes.set_ylim(0, 1.03)

@@ -15,6 +15,9 @@ from segue.sweeps.plan import Plan, Task, row_of_run
 PER_THREAD = 64
 """So many scenarios for each thread are in memory, read, at a time."""
 
+MOST_TOLD = 5
+"""So many different warnings are told; of more only how many there are."""
+
 Take = Callable[[Task, Row], object]
 Done = Callable[[int], object]
 """Told how many of the runs asked for are done; what it raises ends the others."""
@@ -43,23 +46,49 @@ class Deadline:
             raise OverBudget
 
 
-class Local:
-    """This machine."""
+class Caveats:
+    """What runs say of themselves that their rows do not, each told once, however many runs say it."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def note(self, run: Run) -> None:
+        """Tell what is new."""
+        # most runs have none, and need not be read for it
+        if '"warnings":[]' in run.metrics_json:
+            return
+        for warning in run.metrics.warnings:
+            if warning.text not in self._told and len(self._told) < MOST_TOLD:
+                self._tell(warning.text)
+            self._told.add(warning.text)
+
+    def close(self) -> None:
+        """Tell how many more there were."""
+        if len(self._told) > MOST_TOLD:
+            self._tell(f"and {len(self._told) - MOST_TOLD} more of the kind")
+
+
+class Local:
+    """This machine. Warnings of runs are told."""
+
+    def __init__(self, runner: Runner, tell: Callable[[str], object]) -> None:
         self._runner = runner
+        self._caveats = Caveats(tell)
 
     def make(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
         """See `Execution`."""
         size = PER_THREAD * self._runner.threads
         for begin in range(0, len(tasks), size):
             self._batch(plan, tasks[begin : begin + size], take, partial(_further, done, begin))
+        self._caveats.close()
 
     def _batch(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
         rows: dict[int, Row] = {}
 
         def keep(number: int, run: Run) -> None:
             rows[number] = row_of_run(run.metrics_json, plan.extra)
+            self._caveats.note(run)
             take(tasks[number], rows[number])
 
         first = self._runner.take([plan.job(task) for task in tasks], keep, progress=lambda count, _total: done(count))

@@ -111,8 +111,8 @@ class Sweep:
         kept, axes = self.frame, list(self.axes)
         for name, text in conditions.items():
             axis = self.axis(name)
-            wanted = [value for value in parse_axis(axis.key, text).values if value in axis.values]
-            if not wanted:
+            wanted = parse_axis(axis.key, text).values
+            if any(value not in axis.values for value in wanted):
                 raise ScenarioError(f"{name}={text}: expected one of {', '.join(axis.settings)}")
             places = [place for place, value in enumerate(axis.values) if value in wanted]
             axes[axes.index(axis)] = replace(
@@ -149,7 +149,7 @@ class Sweep:
             values = own[found.column].cast(pl.Float64).to_list()
             if not values:
                 continue
-            interval = median_interval(values, self.rule.confidence(found.column, group.height))
+            interval = median_interval(values, self.rule.confidence(group.height))
             bounds = own.filter(pl.col(found.bound))[found.column].to_list() if found.bound else []
             least = min(bounds, default=None)
             rows.append(
@@ -180,7 +180,7 @@ class Sweep:
 
         return sweep_figure(self, metric, x=x, hue=hue)
 
-    def write(self, path: Path) -> Path:
+    def write(self, path: str | Path) -> Path:
         """Write it as one Parquet file, which any reader takes, and `Sweep.read` with all that belongs to it.
 
         Raises:
@@ -188,10 +188,10 @@ class Sweep:
         """
         buffer = io.BytesIO()
         self.frame.write_parquet(buffer, metadata={METADATA: json.dumps(self._metadata(), ensure_ascii=False)})
-        return write_file(path, buffer.getvalue())
+        return write_file(Path(path), buffer.getvalue())
 
     @classmethod
-    def read(cls, path: Path) -> Sweep:
+    def read(cls, path: str | Path) -> Sweep:
         """What `write` wrote.
 
         Raises:
@@ -200,7 +200,7 @@ class Sweep:
         """
         import polars as pl
 
-        content = path.read_bytes()
+        content = Path(path).read_bytes()
         try:
             raw = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[METADATA])
             frame = pl.read_parquet(io.BytesIO(content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def sweep(
             before are had: `Runner(threads=2, store=Store(Path("results")))`. All processors and no store, if left out.
         on: "ray" or "ray://ADDRESS:PORT": make the runs on that cluster; `runner` has then no effect.
         parts: With `on`, a folder for the rows that there are; what is there of the same sweep is not made again.
-        tell: With `on`, told of workers that are lost or refused.
+        tell: Told what runs warn of, each once; with `on`, of workers that are lost or refused.
         progress: Told how far it has come.
 
     Raises:
@@ -83,7 +84,7 @@ def sweep(
     rule = parse_rule(seeds, until, most_seeds, metrics)
     plan = Plan.of(source, parse_axes(grid), dict(override_list(overrides)), metrics)
     if on is None:
-        return _run(plan, rule, Local(runner or Runner()), budget_s, progress)
+        return _run(plan, rule, Local(runner or Runner(), tell), budget_s, progress)
     from segue.sweeps.cluster import Cluster
 
     with Cluster(on, plan, parts, tell) as cluster:
@@ -96,7 +97,11 @@ def parse_budget(budget: str | float | None) -> float | None:
     Raises:
         ScenarioError: It is none.
     """
-    if budget is None or isinstance(budget, (int, float)):
+    if budget is None:
+        return None
+    if isinstance(budget, (int, float)):
+        if not 0 < budget < inf:
+            raise _native.ScenarioError(f"budget {budget}: expected a time, in seconds")
         return budget
     from segue.units import UNITS, split
 

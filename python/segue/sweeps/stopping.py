@@ -91,9 +91,9 @@ class Rule:
             count, at = count + more, at + more
         return found
 
-    def confidence(self, column: str, count: int) -> float:
-        """Of the interval of a column over so many seeds."""
-        if self.until is None or column != self.until.metric.column:
+    def confidence(self, count: int) -> float:
+        """Of intervals over so many seeds, whatever they are of: others go with the metric that decides how many."""
+        if self.until is None:
             return LEVEL
         look, have = 1, len(self.seeds)
         while have < count:
@@ -110,7 +110,7 @@ class Rule:
         known = [value for value in values if value is not None]
         if self.until is None or not known:
             return False
-        confidence = self.confidence(self.until.metric.column, len(values))
+        confidence = self.confidence(len(values))
         interval = median_interval(known, confidence)
         bounds = [value for value, is_bound in zip(values, are_bounds, strict=True) if is_bound and value is not None]
         # a bound may be anything above itself, so that an interval that reaches to one has no end
@@ -125,7 +125,7 @@ class Rule:
         return (
             f"Seeds of each point: {count}, then twice as many each time, until the interval of the median reached "
             f"{self.until.text}, or {self.most}. The k-th interval covers with at least 1 - 0.05 / 2^k, so all of them "
-            "together with 95 %, whenever one stops."
+            "together with 95 %, whenever one stops, where all runs have the metric."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -153,4 +153,11 @@ def parse_rule(seeds: int | Sequence[int], until: str | None, most: int, extra: 
     wanted = Until.parse(until, extra) if until is not None else None
     if wanted is not None and most < len(given):
         raise ScenarioError(f"most seeds: {most}: expected at least the {len(given)} of the first look")
-    return Rule(given, wanted, most if wanted else 0)
+    rule = Rule(given, wanted, most if wanted else 0)
+    if wanted is not None and 1.0 - 2.0 ** (1 - most) < rule.confidence(most):
+        # of so few the least and the greatest enclose the median with less
+        raise ScenarioError(
+            f"most seeds: {most}: expected more, since the interval of look {len(rule.rounds())} is to cover with "
+            f"{100 * rule.confidence(most):.3g} %"
+        )
+    return rule
