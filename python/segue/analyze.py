@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,13 @@ class Analysis:
     def __repr__(self) -> str:
         files = ", ".join(capture.file for capture in self.findings.captures)
         return f"<Analysis of {files}: {len(self.findings.handovers)} handovers>"
+
+    def _repr_html_(self) -> str:
+        """What it came to, for a notebook: flows and handovers."""
+        files = ", ".join(capture.file for capture in self.findings.captures)
+        told = [f"{files}: {self.flows['flow'].n_unique()} flows, {self.handovers.height} handovers", *self.warnings()]
+        text = "".join(f"<p>{escape(line)}</p>" for line in told)
+        return f"{text}{self.flows._repr_html_()}{self.handovers._repr_html_()}"
 
     @property
     def json(self) -> str:

@@ -101,6 +101,13 @@ def test_a_notebook_is_told_what_happened(run: Run) -> None:
     assert html.count("<table>") == html.count("</table>") == 1
 
 
+def test_a_notebook_is_told_what_a_capture_says(run: Run) -> None:
+    analysis = package.analyze(*run.captures())
+    html = analysis._repr_html_()
+    assert f"{analysis.handovers.height} handovers" in html
+    assert html.count("<table") == html.count("</table>") == 2
+
+
 def test_tables_come_as_csv(segue: Segue, tmp_path: Path) -> None:
     done = segue("run", "papers/sigma", "--set", "duration=30 s", "--csv", tmp_path / "out")
     assert done.returncode == 0, done.stderr

@@ -190,9 +190,7 @@ def test_seeds_are_added_until_the_interval_is_narrow() -> None:
 
 def test_too_few_seeds_for_a_look_are_refused() -> None:
     assert parse_rule(8, "loss ±10 %", 8, ()).most == 8
-    with pytest.raises(
-        ScenarioError, match="most seeds: 6: expected more, since the interval of look 2"
-    ):
+    with pytest.raises(ScenarioError, match="most seeds: 6: expected more, since the interval of look 2"):
         parse_rule(3, "loss ±10 %", 6, ())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from segue.papers.common import Reproduction, Stage, silent, write_all
@@ -49,7 +50,7 @@ def reproduce(
         closing=[
             table_section("Which saturates first, and when", summary.columns, summary.rows),
             table_section("Every resource", resources(found).columns, resources(found).rows),
-            _method(),
+            _method(points),
             text_section("Scenario", load(ex.SCENARIO).text),
         ],
         stage=tell,
@@ -106,8 +107,9 @@ def _time(seconds: object) -> str:
     return time_text(seconds) if isinstance(seconds, float) else ""
 
 
-def _method() -> Section:
-    counts = ", ".join(f"{n} with {phones:,}" for phones, n in ex.SEEDS.items())
+def _method(points: Sequence[ex.Point]) -> Section:
+    seeds = {point.phones: point.seed for point in sorted(points, key=lambda point: point.seed)}
+    counts = ", ".join(f"{n} with {phones:,}" for phones, n in sorted(seeds.items()))
     return text_section(
         "Method",
         f"Runs of {ex.END_S:g} s, of which what comes after {ex.BEGIN_S:g} s is counted; runs of each point and "
@@ -116,6 +118,7 @@ def _method() -> Section:
         f"{FULL:.0%} of the time. What a home agent takes for a packet and for a Binding Update is assumed (2 and "
         "100 microseconds), what the location manager takes for an update is what segue-location takes to make one "
         "durable (126 microseconds); both are keys of the scenario (`processing`), and loads are in the tables, to be "
-        "put beside other capacities. SIGMA runs over SCTP, the others over TCP.",
+        "put beside other capacities. How many hosts a resource bears follows from what each takes, beyond those "
+        "simulated too. SIGMA runs over SCTP, the others over TCP.",
         preformatted=False,
     )
