@@ -14,12 +14,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import segue
-from segue import ScenarioError, __version__
+from segue import RunError, ScenarioError, __version__
 from segue.scenarios import Scenario, bundled, load
 from segue.sweeps import worker
 from segue.sweeps.axes import parse_axes
@@ -310,3 +311,16 @@ def test_without_a_cluster_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         segue.sweep("sigma", GRID, SHORT, on="ray")
     with pytest.raises(ScenarioError, match="expected ray, or ray://"):
         segue.sweep("sigma", GRID, SHORT, on="dask")
+
+
+def test_an_address_that_a_cluster_has_left_behind_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def init(address: str, **_: object) -> None:
+        asked.append(address)
+        raise ConnectionError("nobody is there" if address == "auto" else "stop here")
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init, is_initialized=lambda: False))
+    with pytest.raises(RunError, match="Ray cannot be started here: stop here"):
+        segue.sweep("sigma", GRID, SHORT, on="ray")
+    assert asked == ["auto", "local"]

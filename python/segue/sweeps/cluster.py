@@ -123,7 +123,8 @@ class Cluster:
         except ConnectionError:
             size = {"num_cpus": available_threads(), "object_store_memory": OBJECT_STORE_BYTES}
             try:
-                self._ray.init(include_dashboard=False, **size, **quiet)
+                # left to itself Ray takes an address that a cluster which is gone has left behind
+                self._ray.init(address="local", include_dashboard=False, **size, **quiet)
             except Exception as error:
                 raise RunError(f"--on ray: Ray cannot be started here: {_line(error)}") from error
 
