@@ -185,6 +185,11 @@ fn a_constellation_that_cannot_be_is_refused_in_a_line() {
         ("user.lat", "95 deg", "expected a latitude"),
         ("user.lat", "85 deg", "no satellite serves"),
         ("slot", "10 ms", "expected 1 s or more"),
+        (
+            "slot",
+            "48 min",
+            "expected at most half a revolution, 2865 s at this altitude",
+        ),
         ("first_slot", "20 s", "expected at most `slot`"),
         ("at_once", "0", "expected 1 to 8"),
         ("overlap", "16 s", "expected at most `slot`"),

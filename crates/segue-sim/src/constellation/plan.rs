@@ -73,7 +73,7 @@ impl Plan {
             let sight = self.shell.sight(satellite, place, self.begins_s + at);
             sight.elevation
         };
-        // a satellite rises, then sets: it is lowest at an end
+        // in less than half a revolution a satellite rises, then sets: it is lowest at an end
         let serves = |satellite: &Satellite| {
             [self.user, self.gateway].into_iter().all(|place| {
                 let lowest = height(*satellite, from, place).min(height(*satellite, until, place));

@@ -35,7 +35,7 @@ fn seconds(s: u64) -> Duration {
 }
 
 /// SpaceX's own figure for beams down to 25 degrees from 550 km is a radius of 940.7 km on the ground (SAT-MOD-20181108-00083,
-/// technical attachment; from memory, unchecked). The slant range follows from it by the law of sines.
+/// as Hypatia's `main_starlink_550.py` quotes it). The slant range follows from it by the law of sines.
 #[test]
 fn slant_range_of_550_km() {
     assert!((slant_range_m(550e3, PI / 2.0) - 550e3).abs() < 1.0);

@@ -268,6 +268,14 @@ impl Section {
                 format!("expected 1 s or more, and at most {most} slots in the run"),
             ));
         }
+        // what is seen at both ends of a slot may else have been below the horizon between them
+        let half_s = self.shell().period_s() / 2.0;
+        if self.slot.as_secs_f64() > half_s {
+            return Err((
+                "slot",
+                format!("expected at most half a revolution, {half_s:.0} s at this altitude"),
+            ));
+        }
         if self.first_slot > self.slot {
             return wrong("first_slot", "expected at most `slot`");
         }
@@ -306,19 +314,23 @@ impl Section {
             );
         }
         Ok(Plan {
-            shell: Shell {
-                altitude_m: self.altitude.metres(),
-                inclination_deg: self.inclination.degrees(),
-                planes: self.planes,
-                satellites_per_plane: self.satellites_per_plane,
-                phasing: self.phasing,
-            },
+            shell: self.shell(),
             begins_s: self.begins.as_secs_f64(),
             user: Place::at(self.user.geodetic()),
             gateway: Place::at(self.gateway.geodetic()),
             least_elevation: self.min_elevation.degrees().to_radians(),
             at_once: self.at_once,
         })
+    }
+
+    fn shell(&self) -> Shell {
+        Shell {
+            altitude_m: self.altitude.metres(),
+            inclination_deg: self.inclination.degrees(),
+            planes: self.planes,
+            satellites_per_plane: self.satellites_per_plane,
+            phasing: self.phasing,
+        }
     }
 
     fn expand(&self, plan: &Plan, duration: Duration) -> Result<Expanded, Wrong> {
