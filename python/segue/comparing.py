@@ -14,7 +14,7 @@ from segue.analyze import Analysis, analyze
 from segue.runner import Runner
 from segue.running import Progress, Run, check, job
 from segue.scenarios import Scenario, load
-from segue.stats import median_interval
+from segue.stats import is_median_bound, median_interval
 from segue.sweeps.columns import find_metric, number_in
 from segue.sweeps.execution import Caveats
 from segue.sweeps.plan import row_of_run
@@ -146,7 +146,7 @@ def compare(
     tell: Callable[[str], object] = warnings.warn,
     progress: Progress | None = None,
 ) -> list[Subject]:
-    """Have what is compared simulated, or read. `tell` is told what runs warn of, each once.
+    """Have what is compared simulated, or read. `tell` is told what runs and analyses warn of, each once.
 
     Raises:
         ScenarioError: A subject is none, or two have one name.
@@ -178,12 +178,16 @@ def compare(
 
     results = iter((runner or Runner()).keep(jobs, keep, progress=progress))
     caveats.close()
-    return [
-        subject_of(source.name, [analyze(*source.captures)])
-        if source.scenario is None
-        else _subject(source.name, False, [next(results) for _ in wanted.seeds])
-        for source in sources
-    ]
+    subjects = []
+    for source in sources:
+        if source.scenario is not None:
+            subjects.append(_subject(source.name, False, [next(results) for _ in wanted.seeds]))
+            continue
+        analysis = analyze(*source.captures)
+        for text in analysis.warnings():
+            tell(f"{source.name}: {text}")
+        subjects.append(subject_of(source.name, [analysis]))
+    return subjects
 
 
 def subject_of(name: str, results: Sequence[Run | Analysis], metrics: Sequence[str] = ()) -> Subject:
@@ -228,10 +232,11 @@ def median_of(sample: Sequence[Value], confidence: float = LEVEL) -> Estimate | 
     """The median of a sample with its order-statistic interval, which has no upper end where it reaches to a bound."""
     if not sample:
         return None
-    interval = median_interval([one.value for one in sample], confidence)
+    values = [one.value for one in sample]
+    interval = median_interval(values, confidence)
     least = min((one.value for one in sample if one.is_bound), default=inf)
     high = inf if interval.high >= least else interval.high
-    return Estimate(interval.median, interval.median >= least, interval.low, high, interval.coverage, len(sample))
+    return Estimate(interval.median, is_median_bound(values, least), interval.low, high, interval.coverage, len(sample))
 
 
 def difference_of(first: Sequence[Value], second: Sequence[Value], *, is_paired: bool) -> Estimate | None:

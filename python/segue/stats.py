@@ -56,6 +56,17 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
     return MedianInterval(median, ordered[k - 1], ordered[n - k], coverage)
 
 
+def is_median_bound(values: Sequence[float], least_bound: float) -> bool:
+    """Whether the median is no more than a lower bound where some values are, the least of them this one.
+
+    Of an even number the greater of the two in the middle decides, since the median may be anything above if that may.
+
+    >>> is_median_bound([1.0, 2.0, 9.0, 9.5], 9.0), is_median_bound([1.0, 2.0, 9.0], 9.0)
+    (True, False)
+    """
+    return sorted(values)[len(values) // 2] >= least_bound
+
+
 def _coverage(n: int, outside: int) -> float:
     return max(0.0, 1 - 2 * outside / (1 << n))
 

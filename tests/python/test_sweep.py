@@ -19,6 +19,7 @@ import segue
 from command import Segue
 from segue import ScenarioError
 from segue.cli.sweep import figure_text, interval_text, parse_drawing
+from segue.comparing import Value, median_of
 from segue.figures import style
 from segue.figures.style import render
 from segue.runner import Runner
@@ -210,6 +211,55 @@ def test_warnings_of_runs_are_told_once() -> None:
     segue.sweep("call", {"scheme": "sigma"}, {"duration": "20 s"}, seeds=2, tell=told.append)
     assert len(told) == 1
     assert 'scheme = "sigma" has no effect' in told[0]
+
+
+def test_a_grid_that_cannot_be_told_apart_is_refused() -> None:
+    for wrong, why in [
+        (["l2.latency=1 ms,2 ms", "l2={latency='1 s'}"], "expected no key above or below another"),
+        (["l2.latency=1ms..2ms*1.0000000001"], "expected at most 1000 values"),
+    ]:
+        with pytest.raises(ScenarioError, match=why):
+            parse_axes(wrong)
+    for metric in ("seed", "l2_latency_s", "event_log_hash"):
+        with pytest.raises(ScenarioError, match="is the name of a column"):
+            segue.sweep("sigma", {"l2.latency": "1 ms, 2 ms"}, SHORT, seeds=1, metrics=[metric])
+
+
+def test_a_median_next_to_a_bound_is_a_bound() -> None:
+    """Of two values the greater decides, since nobody knows how great it is."""
+    rule = parse_rule(2, None, 0, ())
+    axis = parse_axis("l2.latency", "1 ms")
+    frame = pl.DataFrame({axis.column: [0.001, 0.001], "seed": [1, 2], "interruption_s": [0.1, 25.0],
+                          "interruption_censored": [False, True]})  # fmt: skip
+    sweep = Sweep(frame, "one", (axis,), {}, rule, (), None, 0, "")
+    [row] = sweep.summary("interruption").to_dicts()
+    assert (row["median"], row["median_censored"], row["high_censored"]) == (12.55, True, True)
+    told = median_of([Value(0.1, is_bound=False), Value(25.0, is_bound=True)])
+    assert told is not None
+    assert told.is_bound
+
+
+def test_paths_have_the_unit_of_what_they_lead_to() -> None:
+    names = ("interruption_s.max", "flows.0.longest_gap_s", "signalling.by_kind.BU.packets", "hosts.0.signalling.bytes")
+    assert [find_metric(name, names).unit for name in names] == ["s", "s", "", "B"]
+
+
+def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
+    found = segue.sweep("sigma", {"name": ["a$b$c", "$x^$"]}, SHORT, seeds=1)
+    for x in ("name", None):
+        assert render(found.figure("delivered", x=x)).svg
+
+
+def test_a_budget_in_which_nothing_ended_leaves_files_alone(
+    tmp_path: Path, segue: Segue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_STORE", "")
+    out = tmp_path / "out.parquet"
+    out.write_bytes(b"before")
+    done = segue("sweep", "sigma", "--grid", "l2.latency=1 ms,2 ms", "--seeds", "2", "--set", "duration=300 s",
+                 "--budget", "1 us", "--out", out)  # fmt: skip
+    assert (done.returncode, out.read_bytes()) == (2, b"before")
+    assert "no run ended in it" in done.stderr
 
 
 @pytest.mark.parametrize("of_another", [False, True])

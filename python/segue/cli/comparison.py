@@ -79,7 +79,9 @@ def note(lines: Sequence[Line]) -> str:
     """What the intervals are."""
     shown = [one.coverage for line in lines for one in (line.estimate, line.difference) if one is not None]
     least = min((coverage for coverage in shown if coverage >= LEAST_COVERAGE), default=0.0)
-    intervals = f"Order-statistic intervals, which cover with {percent(least)} at least."
+    intervals = (
+        f"Order-statistic intervals, which cover with {percent(least)} at least." if least else "Too few for intervals."
+    )
     if any(line.is_paired for line in lines):
         return f"Medians over seeds; differences are medians of those of each seed. {intervals}"
     return (

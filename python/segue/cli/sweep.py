@@ -102,22 +102,24 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
             tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
             progress=bars.show,
         )
-        written = []
-        if asked.out is not None:
-            # first what has taken long: a figure of what no run has is refused
-            written.append(result.write(asked.out))
-            bars.spin("drawing")
-            for one in drawings:
-                files = _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
-                written += [write_file(path, content) for path, content in files]
-    if parts is not None and not result.missing:
-        remove_parts(parts)
+    if result.frame.is_empty():
+        raise ScenarioError(f"budget {asked.budget}: no run ended in it, and nothing is written")
+    # first what has taken long, whatever comes of files
     print_summary(result, told)
     click.echo(result.note())
     if asked.on is None and not result.missing:
         click.echo(told_counts(runner.counts, store))
-    for path in written:
-        click.echo(f"wrote {path}")
+    if asked.out is None:
+        return
+    click.echo(f"wrote {result.write(asked.out)}")
+    if parts is not None and not result.missing:
+        remove_parts(parts)
+    for one in drawings:
+        with Bars() as bars:
+            bars.spin("drawing")
+            files = _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
+        for path, content in files:
+            click.echo(f"wrote {write_file(path, content)}")
 
 
 def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[str, ...], out: Path | None) -> None:
@@ -133,6 +135,9 @@ def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[s
         if out.suffix and not out.is_dir():
             raise OSError(errno.EINVAL, "expected a name that ends in .svg or .png, or a directory", str(out))
         check_directory(out)
+    if twice := {one.partition("=")[0] for number, one in enumerate(conditions)
+                 if one.partition("=")[0] in {other.partition("=")[0] for other in conditions[:number]}}:  # fmt: skip
+        raise ScenarioError(f"--where {min(twice)}: expected each key once: several values are KEY=A,B")
     with Bars() as bars:
         bars.spin("drawing")
         result = Sweep.read(results).where({key: str(value) for key, value in settings_of(conditions).items()})
@@ -180,6 +185,9 @@ def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
     coverage = []
     settings: list[dict[object, str]] = [dict(zip(axis.values, axis.settings, strict=True)) for axis in result.axes]
     for name in metrics:
+        if str(result.frame.schema[result.metric(name).column]) == "String":
+            # words have no median: they are in the file
+            continue
         metric, summary = result.metric(name), result.summary(name)
         factor, unit = in_words(metric.unit, max(summary["high"].to_list(), default=0.0))
         columns.append(Column(f"{name}\n{unit}".rstrip(), right=True))

@@ -62,6 +62,6 @@ def draw_distributions(axes: Axes, samples: Mapping[str, Sequence[Value]]) -> No
         place: tuple[list[float], list[float]] = ([], [])
         if middle is not None and not middle.is_bound:
             place = ([max(middle.value, SHORTEST_S if is_wide else 0.0) * scale], [0.5])
-        axes.plot(*place, marker=mark, color=colour, linestyle=line, label=label)
+        axes.plot(*place, marker=mark, color=colour, linestyle=line, label=style.plain(label))
     axes.set(xlabel=f"interruption ({unit})", ylabel="share that was over within it")
     axes.set_ylim(0, 1.03)

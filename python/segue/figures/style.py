@@ -72,6 +72,11 @@ class Rendered:
     svg: bytes
 
 
+def plain(name: str) -> str:
+    """A name that a user gave, as a label: a dollar in it begins no formula."""
+    return name.replace("$", r"\$")
+
+
 def new_figure(
     title: str,
     subtitle: str,
@@ -101,8 +106,10 @@ def new_figure(
             sharex=share_x,
             gridspec_kw={"width_ratios": ratios} if ratios and columns > 1 else {"height_ratios": ratios},
         )
-        figure.text(0.012, 1 - 0.10 / height, title, fontsize=11.5, fontweight="bold", va="top")
-        figure.text(0.012, 1 - 0.31 / height, subtitle, fontsize=8.8, color=MUTED, va="top", linespacing=1.3)
+        figure.text(0.012, 1 - 0.10 / height, title, fontsize=11.5, fontweight="bold", va="top", parse_math=False)
+        figure.text(
+            0.012, 1 - 0.31 / height, subtitle, fontsize=8.8, color=MUTED, va="top", linespacing=1.3, parse_math=False
+        )
     return figure, list(grid.flat)
 
 

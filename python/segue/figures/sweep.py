@@ -204,7 +204,7 @@ def draw_curves(axes: Axes, summary: pl.DataFrame, how: Curves, panel: Panel) ->
     _draw(axes, summary, how, is_wide=is_wide)
     axes.set(xlabel=how.x_label, ylabel=panel.y_label)
     if how.x_names is not None:
-        axes.set_xticks(range(len(how.x_names)), how.x_names)
+        axes.set_xticks(range(len(how.x_names)), how.x_names, parse_math=False)
         axes.set_xlim(-0.5, len(how.x_names) - 0.5)
     elif is_wide:
         axes.set_xticks(_ticks(steps), [f"{step:g}" for step in _ticks(steps)])
@@ -241,7 +241,7 @@ def _draw(axes: Axes, summary: pl.DataFrame, how: Curves, *, is_wide: bool) -> N
             markersize=5,
             capsize=2.5,
             elinewidth=1.0,
-            label=how.label_of(value),
+            label=style.plain(how.label_of(value)),
         )
         if "high_censored" in curve.columns:
             bounds = [(x, y) for x, y, bound in zip(at, high, curve["high_censored"], strict=True) if bound]

@@ -12,6 +12,8 @@ from segue.units import UNITS, split
 
 MOST_VALUES = 100_000
 """Of one axis."""
+MOST_POWERS = 1000
+"""Of one axis by factors: numbers are exact, and grow with every one."""
 MOST_COLOURS = 12
 """Of a figure."""
 SUFFIXES = {"s": "s", "bit/s": "bps", "B": "bytes", "packets": "packets", "m": "m", "m/s": "mps", "dBm": "dbm",
@@ -66,6 +68,11 @@ def parse_axes(grid: Mapping[str, Values] | Sequence[str]) -> tuple[Axis, ...]:
     for number, axis in enumerate(axes):
         if axis.column in {other.column for other in axes[:number]} | {"seed"}:
             raise ScenarioError(f"grid: {axis.key}: expected each key once, and none whose column is `seed`")
+        for other in axes[:number]:
+            if f"{axis.key}.".startswith(f"{other.key}.") or f"{other.key}.".startswith(f"{axis.key}."):
+                raise ScenarioError(
+                    f"grid: {axis.key}: expected no key above or below another, and there is {other.key}"
+                )
     return axes
 
 
@@ -195,9 +202,10 @@ def _expanded(key: str, text: str) -> list[str]:
     if end < begin or step <= (0 if is_sum else 1) or (not is_sum and begin <= 0):
         raise ScenarioError(f"grid: {key}: `{text}`: expected steps that lead from the first to the last value")
     values: list[str] = []
+    most = MOST_VALUES if is_sum else MOST_POWERS
     while begin <= end:
-        if len(values) == MOST_VALUES:
-            raise ScenarioError(f"grid: {key}: `{text}`: expected at most {MOST_VALUES} values")
+        if len(values) == most:
+            raise ScenarioError(f"grid: {key}: `{text}`: expected at most {most} values")
         values.append(f"{_decimal(begin / _factor(unit))} {unit}".rstrip())
         begin = begin + step if is_sum else begin * step
     return values

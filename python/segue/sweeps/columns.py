@@ -183,10 +183,16 @@ def _at(document: dict[str, Any], path: str) -> Cell:
     return at if at is None or isinstance(at, (bool, str)) else float(at)
 
 
+_OF_SPREADS = {"min", "max", "mean", "median", "p5", "p25", "p75", "p90", "p95", "p99"}
+
+
 def _unit_of(column: str) -> str:
     """By what a name of the document ends in."""
-    endings = {"_s": "s", "_bps": "bit/s", "_bytes": "B", ".bytes": "B"}
-    return next((unit for ending, unit in endings.items() if column.endswith(ending)), "")
+    endings = {"_s": "s", "_bps": "bit/s", "_bytes": "B", "bytes": "B"}
+    # of `interruption_s.max` the unit is in the name above
+    parts = [part for part in reversed(column.split(".")) if part in _OF_SPREADS or not part.isdecimal()]
+    name = next((part for part in parts if part not in _OF_SPREADS), "")
+    return next((unit for ending, unit in endings.items() if name.endswith(ending)), "")
 
 
 def schema(extra: Sequence[str], rows: Sequence[Row]) -> dict[str, pl.DataType]:

@@ -11,7 +11,7 @@ from segue import _native
 from segue.running import check, job
 from segue.scenarios import Scenario
 from segue.sweeps.axes import Axis
-from segue.sweeps.columns import METRICS, Row, row_of
+from segue.sweeps.columns import HASH, METRICS, Row, row_of
 
 MOST_POINTS = 1_000_000
 
@@ -51,6 +51,9 @@ class Plan:
                 raise _native.ScenarioError(f"grid: {axis.key}: is set too, expected one of both")
             if axis.column in {metric.column for metric in METRICS} | {metric.bound for metric in METRICS}:
                 raise _native.ScenarioError(f"grid: {axis.key}: is the name of a metric's column")
+        taken = {"seed", HASH} | {axis.column for axis in axes}
+        if name := next((name for name in extra if name in taken), None):
+            raise _native.ScenarioError(f"metric `{name}`: is the name of a column that is there anyway")
         count = 1
         for axis in axes:
             count *= len(axis.values)

@@ -137,7 +137,7 @@ class Sweep:
         """
         import polars as pl
 
-        from segue.stats import median_interval
+        from segue.stats import is_median_bound, median_interval
 
         found = self.metric(metric)
         if self.frame.schema[found.column] == pl.String():
@@ -156,7 +156,7 @@ class Sweep:
                 dict(zip(columns, key, strict=True))
                 | {"median": interval.median, "low": interval.low, "high": interval.high,
                    "coverage": interval.coverage, "n": len(values), "censored": len(bounds),
-                   "median_censored": least is not None and interval.median >= least,
+                   "median_censored": least is not None and is_median_bound(values, least),
                    "high_censored": least is not None and interval.high >= least}
             )  # fmt: skip
         types = {name: self.frame.schema[name] for name in columns}
