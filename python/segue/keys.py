@@ -38,7 +38,8 @@ class Key:
         required: Whether its table has to have it.
         default: What is used if it is left out, as a scenario has it; None where that depends on others.
         choices: The values that it may have, if they are few.
-        least: The least number that it may have, if its type says so.
+        range: What its value may be, in words with units: "10 us to 1 s"; empty if there is no bound.
+        least: The least number that its type may have.
         greatest: The greatest.
         meaning: What it means.
     """
@@ -50,6 +51,7 @@ class Key:
     required: bool
     default: str | None
     choices: tuple[Choice, ...]
+    range: str
     least: float | None
     greatest: float | None
     meaning: str
@@ -133,8 +135,8 @@ its name: `--set link.0.rate='10 Mbit/s'`. Quantities are texts with a unit. Any
 **In an editor.** `segue new my-walk` writes `my-walk.toml`, which runs, and `segue.schema.json` beside it; the first
 line of a scenario, `#:schema ./segue.schema.json`, names it. Visual Studio Code with the extension Even Better TOML,
 and every editor with Taplo, then complete keys and values, show their meaning, and mark what is none. `segue keys
---schema` prints the schema (JSON Schema, draft 7). Which keys belong together it does not say: `segue check
-my-walk.toml` does, all at once, with line and column.
+--schema` prints the schema (JSON Schema, draft 7). Which keys belong together, and that a quantity is out of its range,
+it does not say: `segue check my-walk.toml` does, all at once, with line and column.
 
 `segue new NAME --template` begins with one of two-cells, wifi-to-5g, multipath, vertical and population."""
 
@@ -148,6 +150,8 @@ def described(key: Key) -> str:
         text = f"{text} {', '.join(one.value for one in key.choices)}"
     if key.example is not None and not key.choices:
         text = f"{text}, as {key.example}"
+    if key.range:
+        return f"{text}, {key.range}"
     if key.greatest is not None and key.greatest < LARGE:
         text = f"{text}, {key.least or 0:g} to {key.greatest:g}"
     return text
@@ -190,6 +194,7 @@ def _key(one: dict[str, object]) -> Key:
         required=bool(one["required"]),
         default=_written(one["default"]),
         choices=tuple(Choice(value=str(_written(c["value"])), meaning=c["meaning"]) for c in choices),
+        range=str(one["range"] or ""),
         least=least if isinstance(least, int | float) else None,
         greatest=greatest if isinstance(greatest, int | float) else None,
         meaning=str(one["meaning"]),

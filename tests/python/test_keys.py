@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -105,7 +106,7 @@ def of_type(one: dict[str, Json]) -> st.SearchStrategy[Json]:
             int(greatest) if isinstance(greatest, int | float) else 2**63 - 1,
         )
     if kind == "number":
-        return st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
+        return reals(one)
     if kind == "boolean":
         return st.booleans()
     if kind == "array":
@@ -119,6 +120,15 @@ def of_type(one: dict[str, Json]) -> st.SearchStrategy[Json]:
         return st.lists(values(items), min_size=least, max_size=greatest)
     assert kind == "object", one
     return tables(one)
+
+
+def reals(one: dict[str, Json]) -> st.SearchStrategy[Json]:
+    """Real numbers of a schema, in thousandths."""
+    ends = {name: float(str(end)) for name, end in one.items() if name.endswith(("imum", "Minimum", "Maximum"))}
+    least = ends.get("minimum", ends.get("exclusiveMinimum", -1e6))
+    greatest = ends.get("maximum", ends.get("exclusiveMaximum", 1e6))
+    inside = st.integers(round(least * 1000), round(greatest * 1000)).map(lambda number: number / 1000)
+    return inside.filter(lambda number: VALIDATOR.evolve(schema=one).is_valid(number))
 
 
 def of_format(name: str) -> st.SearchStrategy[Json]:
@@ -261,6 +271,107 @@ def test_keys_are_told_in_full() -> None:
     assert "100 ms if left out" in done.stdout
     as_json = subprocess.run([*SEGUE, "keys", "--json"], capture_output=True, text=True, check=True)
     assert len(json.loads(as_json.stdout)) == len(keys())
+
+
+RANGES = [key for key in keys() if key.range]
+
+
+def test_ranges_are_told_with_their_sources() -> None:
+    told = {key.key: key.range for key in RANGES}
+    assert told["link[].mtu"] == "1280 B to 65535 B (RFC 8200 section 5)"
+    assert told["cell[].sharing.slot"] == "10 us to 1 s"
+    assert len(told) > 80
+    done = subprocess.run([*SEGUE, "keys", "radio.slot"], capture_output=True, text=True, check=True)
+    assert "more than 0 s and at most 10 ms" in done.stdout
+    sharing = resolved_at("SharingSection", "slot")
+    assert str(sharing["description"]).endswith(" Expected: 10 us to 1 s.")
+
+
+def resolved_at(definition: str, key: str) -> dict[str, Json]:
+    """The schema of a key of a table."""
+    definitions = WHOLE["definitions"]
+    assert isinstance(definitions, dict)
+    table = definitions[definition]
+    assert isinstance(table, dict)
+    properties = table["properties"]
+    assert isinstance(properties, dict)
+    found = properties[key]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("l2.beacon_loss", "0", "expected at least 1"),
+        ("link.0.delay", "2 h", "expected at most 3600 s"),
+        ("link.0.corrupt", "1.5", "expected 0 to 1"),
+        ("radio.slot", "0 s", "expected more than 0 s and at most 10 ms"),
+        ("sctp.mtu", "1279 B", "expected 1280 B to 65535 B (RFC 8200 section 5)"),
+        ("tcp.receive_buffer", "1 GiB", "expected 2048 B to less than 1 GiB (RFC 7323 section 2.3)"),
+    ],
+)
+def test_what_is_out_of_a_range_is_refused_in_the_words_of_the_page(key: str, value: str, said: str) -> None:
+    with pytest.raises(segue.ScenarioError, match=re.escape(said)):
+        segue.run("sigma", {key: value})
+    [found] = find(key)
+    assert said == f"expected {found.range}"
+    assert f"{found.range} |" in markdown()
+
+
+def test_numbers_out_of_a_range_are_none_for_the_schema() -> None:
+    table = tomllib.loads((ROOT / "scenarios" / "papers" / "sigma.toml").read_text(encoding="utf-8"))
+    VALIDATOR.validate(table)
+    assert not VALIDATOR.is_valid({**table, "l2": {**table["l2"], "beacon_loss": 0}})
+    assert not VALIDATOR.is_valid({**table, "link": [{**table["link"][0], "corrupt": 1.5}, *table["link"][1:]]})
+    assert not VALIDATOR.is_valid({**table, "radio": {**table.get("radio", {}), "attempts": 256}})
+
+
+def schemas(value: Json) -> list[dict[str, Json]]:
+    """A schema and all in it."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    found = [one for part in inner for one in schemas(part)]
+    return [value, *found] if isinstance(value, dict) else found
+
+
+CELL: dict[str, Json] = {"name": "a", "router": "b", "present": "0 s.."}
+
+
+def test_taplo_can_complete_keys() -> None:
+    """Taplo 0.8, of Even Better TOML, never ends where it meets a reference in an `allOf`."""
+    alone = [one for one in schemas(WHOLE) if isinstance(all_of := one.get("allOf"), list) and "$ref" in str(all_of)]
+    assert alone == []
+
+
+@pytest.mark.parametrize(
+    ("key", "entry", "said"),
+    [
+        ("cell", {"radios": 1, "name": "a", "router": "b", "technology": "lte", "present": "0 s.."}, "'radios'"),
+        (
+            "cell",
+            {"radios": 1, "name": "a", "router": "b", "technology": "wlan-802.11g", "present": "0 s.."},
+            "'radios'",
+        ),
+        ("link", {"between": ["a", "b"], "rate": "1 Mbit/s", "delay": 3}, "3 is not of type 'string'"),
+        ("link", {"between": ["a", "b"], "technology": "lte", "delya": "1 s"}, "'delya'"),
+        ("host", {"name": "a{i}", "count": 3, "radois": 1}, "'radois'"),
+        ("mobile", {"host": "a", "mobility": {"model": "manhattan"}, "seed": 1}, "'seed'"),
+    ],
+)
+def test_what_is_wrong_with_an_entry_is_said_of_the_form_that_is_meant(
+    key: str, entry: dict[str, Json], said: str
+) -> None:
+    table: dict[str, Json] = {"name": "x", "duration": "1 s", key: [entry]}
+    messages = [error.message for error in VALIDATOR.iter_errors(table)]
+    assert any(said in message for message in messages), messages
+    # and nothing of forms that are not meant
+    assert [message for message in messages if said not in message] == []
+
+
+def test_descriptions_have_no_links_of_rust() -> None:
+    for text in (schema(), markdown()):
+        assert "[`" not in text
+        assert "crate::" not in text
 
 
 def test_the_page_of_keys_is_made_from_them() -> None:

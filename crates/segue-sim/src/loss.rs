@@ -1,5 +1,6 @@
 //! Loss models of links.
 
+use crate::scenario::keys::range::proportion;
 use schemars::JsonSchema;
 use segue_proto::random::Stream;
 use segue_proto::{Duration, Instant};
@@ -15,25 +16,31 @@ pub enum LossModel {
     /// Each packet on its own with one probability.
     Bernoulli {
         /// Probability that a packet is lost, 0..=1.
+        #[schemars(extend("x-range" = proportion()))]
         probability: f64,
     },
     /// Two states with a loss probability each, moving between them before each packet (Gilbert 1960, Elliott 1963).
     GilbertElliott {
         /// Probability to move from good to bad.
+        #[schemars(extend("x-range" = proportion()))]
         good_to_bad: f64,
         /// Probability to move from bad to good.
+        #[schemars(extend("x-range" = proportion()))]
         bad_to_good: f64,
         /// Loss probability in the good state.
         #[serde(default)]
+        #[schemars(extend("x-range" = proportion()))]
         loss_good: f64,
         /// Loss probability in the bad state.
         #[serde(default = "certain")]
+        #[schemars(extend("x-range" = proportion()))]
         loss_bad: f64,
     },
     /// From a lost packet on, every packet is lost for a while: a fade. The losses of one round-trip time are
     /// correlated, as Padhye et al. (1998) assume.
     Fades {
         /// Probability that a packet outside a fade begins one, and is lost, 0..=1.
+        #[schemars(extend("x-range" = proportion()))]
         probability: f64,
         /// Length of a fade.
         duration: Duration,
@@ -42,34 +49,6 @@ pub enum LossModel {
 
 fn certain() -> f64 {
     1.0
-}
-
-impl LossModel {
-    /// The first parameter that is not a probability: its name.
-    #[must_use]
-    pub fn first_invalid(&self) -> Option<&'static str> {
-        let checks: &[(&'static str, f64)] = match *self {
-            Self::None => &[],
-            Self::Bernoulli { probability } | Self::Fades { probability, .. } => {
-                &[("probability", probability)]
-            }
-            Self::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            } => &[
-                ("good_to_bad", good_to_bad),
-                ("bad_to_good", bad_to_good),
-                ("loss_good", loss_good),
-                ("loss_bad", loss_bad),
-            ],
-        };
-        checks
-            .iter()
-            .find(|(_, p)| !(0.0..=1.0).contains(p))
-            .map(|(name, _)| *name)
-    }
 }
 
 /// A loss model at work.

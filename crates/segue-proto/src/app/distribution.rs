@@ -29,10 +29,10 @@ pub enum Holding {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldingKind {
-    /// See [`Holding::Exponential`].
+    /// Exponentially distributed.
     #[default]
     Exponential,
-    /// See [`Holding::Pareto`].
+    /// Pareto, whose tail is heavy: most times are short, and few very long.
     Pareto,
 }
 

@@ -4,7 +4,6 @@ use super::model::{CellEntry, RadioSection, ScenarioFile};
 use super::technology::check_direction;
 use super::timers;
 use super::validate::{Problem, problem};
-use segue_proto::Duration;
 
 pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     for (i, cell) in s.cell.iter().enumerate() {
@@ -56,40 +55,8 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
 /// A radio channel, `[radio]` or a cell's own.
 pub(super) fn channel(key: &str, r: &RadioSection) -> Result<(), Problem> {
     let key = |k: &str| format!("{key}.{k}");
-    for (name, rate) in [("rate", r.rate), ("basic_rate", r.basic_rate)] {
-        if rate.bits_per_second() == 0 {
-            return problem(key(name), "expected a rate above 0 bit/s");
-        }
-    }
-    if r.cw_max > 65_535 {
-        return problem(key("cw_max"), "expected at most 65535");
-    }
     if r.cw_min > r.cw_max {
         return problem(key("cw_min"), "expected at most cw_max");
-    }
-    if r.attempts == 0 {
-        return problem(key("attempts"), "expected at least 1");
-    }
-    if r.attempts > timers::MOST_ATTEMPTS {
-        return problem(
-            key("attempts"),
-            format!(
-                "expected at most {}, as IEEE 802.11 has it",
-                timers::MOST_ATTEMPTS
-            ),
-        );
-    }
-    if r.queue == 0 {
-        return problem(key("queue"), "expected at least 1");
-    }
-    if r.slot.is_zero() || r.slot > Duration::from_millis(10) {
-        return problem(key("slot"), "expected more than 0 s and at most 10 ms");
-    }
-    if r.preamble > Duration::from_millis(100) {
-        return problem(key("preamble"), "expected at most 100 ms");
-    }
-    if r.overhead.bytes() > 10_000 {
-        return problem(key("overhead"), "expected at most 10000 B");
     }
     Ok(())
 }

@@ -28,11 +28,6 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         if a.from == a.to {
             return problem(key("to"), "expected another host than `from`");
         }
-        for (k, size) in [("size", a.size), ("message", a.message), ("response", a.response)] {
-            if size.is_some_and(|b| b.bytes() == 0) {
-                return problem(key(k), "expected more than 0 B");
-            }
-        }
         super::traffic::check(a, &key)?;
         used(a).map_err(|k| Problem {
             key: key(k),

@@ -20,6 +20,7 @@
 
 use super::ScenarioError;
 use super::cell_files;
+use super::keys::range::{self, above, at_least, proportion, within};
 use super::mobility::{Angle, Origin};
 use crate::constellation::{Place, Plan, Rhythm, Satellite, Shell, Slot};
 use crate::mobility::geography::NOWHERE;
@@ -50,12 +51,15 @@ pub(super) struct Section {
     /// Whose the host's addresses are.
     addresses: Addresses,
     /// Height of the orbits.
+    #[schemars(extend("x-range" = within("100 km", "36000 km")))]
     altitude: Metres,
     /// Their inclination.
     inclination: Angle,
     /// Orbital planes.
+    #[schemars(extend("x-range" = at_least("1")))]
     planes: u32,
     /// Satellites in each.
+    #[schemars(extend("x-range" = at_least("1")))]
     satellites_per_plane: u32,
     /// F of Walker's i: T/P/F.
     #[serde(default)]
@@ -66,6 +70,7 @@ pub(super) struct Section {
     gateway: Origin,
     /// Below it no satellite serves.
     #[serde(default = "lowest")]
+    #[schemars(extend("x-range" = at_least("0 deg").below("90 deg")))]
     min_elevation: Angle,
     /// How far the constellation has turned when the run begins.
     #[serde(default)]
@@ -75,21 +80,25 @@ pub(super) struct Section {
     first_slot: Duration,
     /// How often satellites are assigned anew.
     #[serde(default = "fifteen_seconds")]
+    #[schemars(extend("x-range" = at_least("1 s")))]
     slot: Duration,
     /// How many satellites serve at once, each of which needs a radio.
     #[serde(default = "one")]
+    #[schemars(extend("x-range" = within("1", "8")))]
     at_once: usize,
     /// How long before its time a satellite can be used.
     #[serde(default)]
     overlap: Duration,
     /// How long ahead the host is told of the plan; not at all, if left out.
     #[serde(default)]
+    #[schemars(extend("x-range" = above("0 s")))]
     told_ahead: Option<Duration>,
     /// With addresses of the network: how long packets are lost when another satellite serves.
     #[serde(default)]
     reconfiguration: Duration,
     /// The share of them that is lost.
     #[serde(default = "all_of_them")]
+    #[schemars(extend("x-range" = proportion()))]
     reconfiguration_loss: f64,
     /// Keys of the link to each router.
     #[schemars(schema_with = "super::keys::texts::any_table")]
@@ -166,7 +175,10 @@ pub(super) fn expand(table: &mut Table, source: &dyn Fn(&str) -> String) -> Resu
         let expected = "expected a table: [constellation]".to_owned();
         return Err(ScenarioError::new(&source(SECTION), SECTION, expected));
     }
+    let written = section.clone();
     let section: Section = cell_files::read(section, SECTION, source)?;
+    range::check_section(SECTION, &written)
+        .map_err(|(key, expected)| ScenarioError::new(&source(&key), &key, expected))?;
     // what is no duration is refused with the other types
     let duration = table.get("duration").and_then(Value::as_str);
     let Some(duration) = duration.and_then(|text| text.parse::<Duration>().ok()) else {
@@ -238,12 +250,6 @@ impl Section {
     /// Whether it is possible; its plan.
     fn check(&self, duration: Duration) -> Result<Plan, Wrong> {
         let wrong = |key, expected: &str| Err((key, expected.to_owned()));
-        if !(100e3..=36_000e3).contains(&self.altitude.metres()) {
-            return wrong("altitude", "expected 100 km to 36000 km");
-        }
-        if self.planes == 0 || self.satellites_per_plane == 0 {
-            return wrong("planes", "expected at least one plane with one satellite");
-        }
         if self.planes.saturating_mul(self.satellites_per_plane) > MOST_SATELLITES {
             return Err((
                 "planes",
@@ -253,20 +259,14 @@ impl Section {
         if self.phasing >= self.planes {
             return wrong("phasing", "expected less than `planes`");
         }
-        if !(0.0..90.0).contains(&self.min_elevation.degrees()) {
-            return wrong("min_elevation", "expected 0 deg to less than 90 deg");
-        }
         for (key, origin) in [("user", self.user), ("gateway", self.gateway)] {
             if origin.lat.degrees().abs() > 89.0 || origin.lon.degrees().abs() > 180.0 {
                 return wrong(key, NOWHERE);
             }
         }
-        if self.slot < Duration::from_secs(1) || duration.as_nanos() / self.slot.as_nanos() >= MOST_SLOTS {
+        if duration.as_nanos() / self.slot.as_nanos() >= MOST_SLOTS {
             let most = MOST_SLOTS - 1;
-            return Err((
-                "slot",
-                format!("expected 1 s or more, and at most {most} slots in the run"),
-            ));
+            return Err(("slot", format!("expected at most {most} slots in the run")));
         }
         // what is seen at both ends of a slot may else have been below the horizon between them
         let half_s = self.shell().period_s() / 2.0;
@@ -279,9 +279,6 @@ impl Section {
         if self.first_slot > self.slot {
             return wrong("first_slot", "expected at most `slot`");
         }
-        if self.at_once == 0 || self.at_once > 8 {
-            return wrong("at_once", "expected 1 to 8");
-        }
         if self.overlap > self.slot {
             return wrong("overlap", "expected at most `slot`");
         }
@@ -289,14 +286,8 @@ impl Section {
             Duration::ZERO => self.slot,
             first => first,
         };
-        if self
-            .told_ahead
-            .is_some_and(|ahead| ahead.is_zero() || ahead > least)
-        {
-            return wrong("told_ahead", "expected more than 0 s, and at most `first_slot`");
-        }
-        if !(0.0..=1.0).contains(&self.reconfiguration_loss) {
-            return wrong("reconfiguration_loss", "expected a share from 0 to 1");
+        if self.told_ahead.is_some_and(|ahead| ahead > least) {
+            return wrong("told_ahead", "expected at most `first_slot`");
         }
         if self.reconfiguration > self.slot {
             return wrong("reconfiguration", "expected at most `slot`");

@@ -12,6 +12,7 @@ pub use places::Places;
 pub(super) use readdressing::check as check_readdressing;
 pub use readdressing::{AddressChange, Renumbering};
 
+use super::keys::range::{at_least, proportion};
 use super::model::{OutageEntry, ScenarioFile};
 use super::validate::{Problem, problem};
 use core::net::Ipv6Addr;
@@ -40,9 +41,11 @@ pub struct EventEntry {
     /// Share of packets that is lost, as 0.3 or "30 %": 1, if left out.
     #[serde(default, deserialize_with = "share", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::keys::texts::share")]
+    #[schemars(extend("x-range" = proportion()))]
     pub loss: Option<f64>,
     /// Flap: the time from going down to going down again, half of which it is down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("2 ms")))]
     pub period: Option<Duration>,
     /// Renumber: the prefix that takes the place of the cell's; one that nobody has, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,6 +89,7 @@ pub struct Silence {
     pub towards: Option<String>,
     /// Share of packets that is lost.
     #[serde(default = "all")]
+    #[schemars(extend("x-range" = proportion()))]
     pub loss: f64,
 }
 

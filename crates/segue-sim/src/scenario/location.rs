@@ -2,7 +2,6 @@
 
 use super::model::ScenarioFile;
 use super::validate::{Problem, is_host, problem};
-use segue_proto::Duration;
 use segue_proto::location::{Identity, parse_name};
 
 pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
@@ -45,8 +44,8 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
         }
     }
     let second = 1_000_000_000;
-    if l.ttl.as_nanos() % second != 0 || l.ttl > Duration::from_secs(86_400) {
-        return problem("location.ttl", "expected whole seconds, at most a day");
+    if l.ttl.as_nanos() % second != 0 {
+        return problem("location.ttl", "expected whole seconds");
     }
     if s.application.iter().any(|a| a.by_name && a.from == l.server) {
         return problem(

@@ -13,6 +13,7 @@ pub(super) mod quantities;
 
 pub use quantities::{Angle, Origin, SpeedRange};
 
+use super::keys::range::{at_least, at_most, proportion, within};
 use super::model::{MobileSection, ScenarioFile};
 use super::validate::{FAR, Problem, is_near, point, problem};
 use crate::mobility::Point;
@@ -64,30 +65,38 @@ pub struct MobilitySection {
     pub pause: Option<DurationRange>,
     /// How much of speed and direction is remembered from step to step, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = proportion()))]
     pub alpha: Option<f64>,
     /// Standard deviation of the speed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("10000 m/s")))]
     pub speed_deviation: Option<Speed>,
     /// Mean direction. Left out: one of its own for each host, drawn uniformly.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("-360 deg", "360 deg")))]
     pub direction: Option<Angle>,
     /// Standard deviation of the direction.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("0 deg", "360 deg")))]
     pub direction_deviation: Option<Angle>,
     /// Time between changes of speed and direction. Left out: 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("10 ms", "3600 s")))]
     pub step: Option<Duration>,
     /// Distance between streets that go from south to north, and between those that go from west to east.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streets: Option<[Metres; 2]>,
     /// Shares of those who go straight on, left and right at a crossing. Left out: 0.5, 0.25, 0.25.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = proportion()))]
     pub turns: Option<[f64; 3]>,
     /// Way between moments at which the speed may change. Left out: 5 m.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("0.1 m")))]
     pub update: Option<Metres>,
     /// Probability that it does then. Left out: 0.2.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = proportion()))]
     pub speed_change: Option<f64>,
 }
 
@@ -95,11 +104,11 @@ pub struct MobilitySection {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelName {
-    /// [`random_waypoint`]
+    /// Straight to a point drawn at random, a pause, and on to the next: see [`random_waypoint`].
     RandomWaypoint,
-    /// [`gauss_markov`]
+    /// Speed and direction remember what they were: see [`gauss_markov`].
     GaussMarkov,
-    /// [`manhattan`]
+    /// Along streets that cross at right angles: see [`manhattan`].
     Manhattan,
 }
 
@@ -229,27 +238,15 @@ impl MobilitySection {
     }
 
     fn gauss_markov(&self) -> Result<Model, Problem> {
-        let radians = |key: &str, angle: Option<Angle>, least: f64| {
-            let degrees = angle.map_or(0.0, Angle::degrees);
-            if (least..=360.0).contains(&degrees) {
-                Ok(degrees * core::f64::consts::TAU / 360.0)
-            } else {
-                problem(key, format!("expected {least} deg to 360 deg"))
-            }
-        };
-        let step = self.step.unwrap_or(Duration::from_secs(1));
-        if !(Duration::from_millis(10)..=Duration::from_secs(3600)).contains(&step) {
-            return problem("step", "expected 10 ms to 3600 s");
-        }
-        let direction = radians("direction", self.direction, -360.0)?;
+        let radians = |angle: Angle| angle.degrees() * core::f64::consts::TAU / 360.0;
         Ok(Model::GaussMarkov(gauss_markov::Parameters {
             area: self.area()?,
-            alpha: share("alpha", self.alpha, 0.0)?,
+            alpha: self.alpha.unwrap_or(0.0),
             speed: self.mean_speed()?,
-            speed_deviation: self.speed_deviation()?,
-            direction: self.direction.is_some().then_some(direction),
-            direction_deviation: radians("direction_deviation", self.direction_deviation, 0.0)?,
-            step,
+            speed_deviation: self.speed_deviation(),
+            direction: self.direction.map(radians),
+            direction_deviation: self.direction_deviation.map_or(0.0, radians),
+            step: self.step.unwrap_or(Duration::from_secs(1)),
         }))
     }
 
@@ -265,23 +262,19 @@ impl MobilitySection {
         }
         let turns = self.turns.unwrap_or([0.5, 0.25, 0.25]);
         let sum: f64 = turns.iter().sum();
-        if turns.iter().any(|share| !(0.0..=1.0).contains(share)) || (sum - 1.0).abs() > 1e-6 {
+        if (sum - 1.0).abs() > 1e-6 {
             return problem(
                 "turns",
                 "expected shares of straight on, left and right that are 1 together",
             );
         }
-        let update = self.update.map_or(5.0, Metres::metres);
-        if update < 0.1 {
-            return problem("update", "expected at least 0.1 m");
-        }
         Ok(Model::Manhattan(manhattan::Parameters {
             area,
             spacing,
             speed: self.mean_speed()?,
-            speed_deviation: self.speed_deviation()?,
-            speed_change: share("speed_change", self.speed_change, 0.2)?,
-            update,
+            speed_deviation: self.speed_deviation(),
+            speed_change: self.speed_change.unwrap_or(0.2),
+            update: self.update.map_or(5.0, Metres::metres),
             turns,
         }))
     }
@@ -334,22 +327,8 @@ impl MobilitySection {
         }
     }
 
-    fn speed_deviation(&self) -> Result<f64, Problem> {
-        let deviation = self.speed_deviation.map_or(0.0, Speed::metres_per_second);
-        if deviation > SPEEDS[1] {
-            return problem("speed_deviation", "expected at most 10000 m/s");
-        }
-        Ok(deviation)
-    }
-}
-
-/// What is given for `key`, if it is from 0 to 1.
-fn share(key: &str, given: Option<f64>, otherwise: f64) -> Result<f64, Problem> {
-    let share = given.unwrap_or(otherwise);
-    if (0.0..=1.0).contains(&share) {
-        Ok(share)
-    } else {
-        problem(key, "expected a number from 0 to 1")
+    fn speed_deviation(&self) -> f64 {
+        self.speed_deviation.map_or(0.0, Speed::metres_per_second)
     }
 }
 

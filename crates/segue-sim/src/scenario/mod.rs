@@ -108,6 +108,10 @@ impl Scenario {
             let hint = written.and_then(|w| error::nearest_above(LIKE, w, parameters.names()));
             ScenarioError::key(&source, &name, value, &choices(&table, &key), hint, &e)
         })?;
+        keys::range::check(&table).map_err(|(key, expected)| {
+            let (source, name) = named(&key);
+            ScenarioError::new(&source, &name, expected)
+        })?;
         events::apply(&mut parsed).map_err(|p| {
             let (source, name) = named(&p.key);
             ScenarioError::new(&source, &name, p.expected)

@@ -2,6 +2,7 @@
 
 use super::application_list::Applications;
 use super::files::TraceSection;
+use super::keys::range::{above, at_least, at_most, proportion, within};
 use super::mobiles::Mobiles;
 use super::mobility::MobilitySection;
 use super::named::{Name, Named};
@@ -34,6 +35,7 @@ pub struct ScenarioFile {
     #[serde(default)]
     pub description: String,
     /// Simulated time.
+    #[schemars(extend("x-range" = above("0 s").at_most("1000000 s")))]
     pub duration: Duration,
     /// Seed of all random streams.
     #[serde(default = "one")]
@@ -122,7 +124,7 @@ pub struct ScenarioFile {
     /// What the metrics of a run count as what.
     #[serde(default, skip_serializing_if = "is_default")]
     pub metrics: MetricsSection,
-    /// What has to be so of a run, as `"interruption < 50 ms"`: see [`crate::assertion`].
+    /// What has to be so of a run, as `"interruption < 50 ms"`; the same as `--assert`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assert: Vec<Assertion>,
 }
@@ -167,12 +169,15 @@ pub struct L2Section {
     /// table of phases.
     pub latency: Latency,
     /// Time between beacons of a cell.
+    #[schemars(extend("x-range" = at_least("1.024 ms").by("the time unit of IEEE 802.11")))]
     pub beacon_period: Duration,
     /// Beacon frame body.
+    #[schemars(extend("x-range" = at_most("10000 B")))]
     pub beacon_size: Bytes,
     /// How a station notices that its link is lost.
     pub loss_detection: LossDetection,
     /// Beacons missed in a row until then.
+    #[schemars(extend("x-range" = at_least("1")))]
     pub beacon_loss: u32,
 }
 
@@ -193,22 +198,30 @@ impl Default for L2Section {
 #[serde(deny_unknown_fields, default)]
 pub struct RadioSection {
     /// Rate of unicast frames.
+    #[schemars(extend("x-range" = above("0 bit/s")))]
     pub rate: BitRate,
     /// Rate of beacons, multicast frames and acknowledgements.
+    #[schemars(extend("x-range" = above("0 bit/s")))]
     pub basic_rate: BitRate,
     /// Preamble and physical header.
+    #[schemars(extend("x-range" = at_most("100 ms")))]
     pub preamble: Duration,
     /// Slot time.
+    #[schemars(extend("x-range" = above("0 s").at_most("10 ms")))]
     pub slot: Duration,
     /// Least contention window, slots.
     pub cw_min: u32,
     /// Greatest contention window, slots.
+    #[schemars(extend("x-range" = at_most("65535")))]
     pub cw_max: u32,
     /// Times a unicast frame is sent before it is dropped.
+    #[schemars(extend("x-range" = within("1", "255").by("IEEE 802.11")))]
     pub attempts: u32,
     /// Frames waiting per station.
+    #[schemars(extend("x-range" = at_least("1")))]
     pub queue: u32,
     /// MAC, LLC and FCS overhead of a frame.
+    #[schemars(extend("x-range" = at_most("10000 B")))]
     pub overhead: Bytes,
 }
 
@@ -236,20 +249,26 @@ pub struct AddressSection {
     /// How addresses are acquired.
     pub method: AddressMethod,
     /// With method `fixed`: from the router advertisement to the usable address.
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub resolution: Duration,
     /// With method `slaac`: neighbour solicitations sent for duplicate address detection.
+    #[schemars(extend("x-range" = at_most("100")))]
     pub dad_transmits: u32,
     /// With method `slaac`: time between them, and after the last.
     pub retrans_timer: Duration,
     /// With method `dhcpv6`: time the server takes to answer.
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub server_delay: Duration,
     /// With method `dhcpv6`: two messages instead of four.
     pub rapid_commit: bool,
     /// Greatest random delay of a router's answer to a solicitation (RFC 4861 MAX_RA_DELAY_TIME).
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub ra_delay: Duration,
     /// Least time between unsolicited router advertisements.
+    #[schemars(extend("x-range" = within("30 ms", "3600 s").by("RFC 6275 section 7.5")))]
     pub ra_interval_min: Duration,
     /// Greatest time between unsolicited router advertisements.
+    #[schemars(extend("x-range" = within("70 ms", "3600 s").by("RFC 6275 section 7.5")))]
     pub ra_interval_max: Duration,
     /// Router solicitations on a link that has come up; 0 waits for the next advertisement. Left out: 3 (RFC 4861
     /// MAX_RTR_SOLICITATIONS).
@@ -377,9 +396,11 @@ pub struct LocationSection {
     pub identity: Option<String>,
     /// Time to live of the address: how long who has looked it up may use it.
     #[serde(default = "five_seconds")]
+    #[schemars(extend("x-range" = at_most("86400 s")))]
     pub ttl: Duration,
     /// Time until an update or a look-up is sent again; doubled each time.
     #[serde(default = "one_second")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub retry: Duration,
     /// Whether hosts keep what they looked up for its time to live.
     #[serde(default)]
@@ -406,6 +427,7 @@ pub struct SctpSection {
     pub profile: Profile,
     /// Path MTU.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1280 B", "65535 B").by("RFC 8200 section 5")))]
     pub mtu: Option<Bytes>,
     /// How it is found out that a path carries less.
     #[serde(skip_serializing_if = "is_default")]
@@ -415,18 +437,23 @@ pub struct SctpSection {
     pub chunk_data: Option<Bytes>,
     /// Receive buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1500 B", "1 GiB").by("RFC 9260 section 3.3.2")))]
     pub receive_buffer: Option<Bytes>,
     /// Send buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1500 B", "1 GiB")))]
     pub send_buffer: Option<Bytes>,
     /// RTO.Initial.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_initial: Option<Duration>,
     /// RTO.Min.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_min: Option<Duration>,
     /// RTO.Max.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_max: Option<Duration>,
     /// Path.Max.Retrans.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -442,12 +469,15 @@ pub struct SctpSection {
     pub association_max_retrans: Option<u32>,
     /// HB.interval; zero sends none but those that confirm an address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("3600000 s")))]
     pub hb_interval: Option<Duration>,
     /// Delay of a delayed SACK.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("500 ms").by("RFC 9260 section 6.2")))]
     pub sack_delay: Option<Duration>,
     /// Packets per SACK.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("1")))]
     pub sack_frequency: Option<u32>,
     /// Packets acknowledged one by one, from the first on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -457,6 +487,7 @@ pub struct SctpSection {
     pub early_retransmit: bool,
     /// cwnd at first, in MTUs, instead of what the standard has.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1", "1000")))]
     pub initial_cwnd: Option<u32>,
     /// Max.Burst, packets; 0 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -569,8 +600,10 @@ pub struct LinkEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<DirectionSection>,
     /// Rate of each direction.
+    #[schemars(extend("x-range" = above("0 bit/s")))]
     pub rate: BitRate,
     /// Propagation delay.
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub delay: Duration,
     /// Queue of each direction.
     #[serde(default = "fifty_packets")]
@@ -580,15 +613,19 @@ pub struct LinkEntry {
     pub loss: LossModel,
     /// Greatest additional delay. It and the set-up are written even if there is none: a technology would put its own there.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub jitter: Duration,
     /// Packets that follow each other with less than this between them have the same jitter. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub jitter_hold: Option<Duration>,
     /// It has to be set up before it sends, which takes this long, where it was let go.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub set_up: Duration,
     /// It is let go when it has had nothing to send for longer than this.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub set_up_hold: Duration,
     /// A file that says its rate over time, and perhaps its delay and loss, in the direction away from the first node; both
     /// directions, unless there is `up`.
@@ -599,15 +636,18 @@ pub struct LinkEntry {
     pub reorder: bool,
     /// Probability that a packet arrives twice.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("x-range" = proportion()))]
     pub duplicate: f64,
     /// Probability that a packet arrives with a bit flipped.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("x-range" = proportion()))]
     pub corrupt: f64,
     /// Queue model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub service: Service,
     /// Longest packet: a router answers what is longer by Packet Too Big. Nothing for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1280 B", "65535 B").by("RFC 8200 section 5")))]
     pub mtu: Option<Bytes>,
     /// When it is down, in order: what is on it then is lost. A host at its end is told, and has no address there while it
     /// is down.
@@ -648,6 +688,7 @@ pub struct CellEntry {
     /// Where its antenna stands: x and y.
     pub position: [Coordinate; 2],
     /// Reach.
+    #[schemars(extend("x-range" = above("0 m")))]
     pub radius: Metres,
     /// Radio channel: cells with the same number share one medium. A cell with bearers has none: 0.
     pub channel: u16,
@@ -669,9 +710,11 @@ pub struct CellEntry {
     pub sharing: Option<SharingSection>,
     /// Least time between its router's unsolicited advertisements, instead of `address.ra_interval_min`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("30 ms", "3600 s").by("RFC 6275 section 7.5")))]
     pub ra_interval_min: Option<Duration>,
     /// Greatest time between them, instead of `address.ra_interval_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("70 ms", "3600 s").by("RFC 6275 section 7.5")))]
     pub ra_interval_max: Option<Duration>,
     /// It is one of several layers: other cells may lie within it, and it within others.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -699,18 +742,21 @@ pub struct ApplicationEntry {
     pub start: Duration,
     /// Amount of data; without it a bulk transfer goes on to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = above("0 B")))]
     pub size: Option<Bytes>,
     /// Rate of a constant-rate sender, and of one that is on and off while it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
     /// Message of such a sender; request of a request-response client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = above("0 B")))]
     pub message: Option<Bytes>,
     /// Whether `from` opens the association, and looks up where `to`, the mobile host, is when it does.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by_name: bool,
     /// Response of a request-response server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = above("0 B")))]
     pub response: Option<Bytes>,
     /// On and off times, with kind `on-off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! `[remedy]`: what shortens the adaptation time (Cottingham and Vidales, section 7), and its modern form.
 
+use super::keys::range::{at_least, within};
 use super::model::ScenarioFile;
 use super::schemes::Scheme;
 use super::technology::BearerSection;
@@ -18,6 +19,7 @@ pub struct RemedySection {
     /// It learns of the move by its binding: with scheme `mip6-ro`.
     pub rtt_injection: bool,
     /// Fraction added to it, for safety.
+    #[schemars(extend("x-range" = within("0", "10")))]
     pub rtt_margin: f64,
     /// A sender remembers RTT and window of networks, and resumes carefully (draft-ietf-tsvwg-careful-resume).
     pub careful_resume: bool,
@@ -35,6 +37,7 @@ pub struct WindowClampSection {
     pub router: String,
     /// Greatest window. Left out: what the bearer of the cell carries in a round trip, and two segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("1500 B").below("1 GiB")))]
     pub size: Option<Bytes>,
 }
 
@@ -82,9 +85,6 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
             );
         }
     }
-    if !(0.0..=10.0).contains(&r.rtt_margin) {
-        return problem("remedy.rtt_margin", "expected a fraction from 0 to 10");
-    }
     let Some(clamp) = &r.window_clamp else {
         return Ok(());
     };
@@ -93,9 +93,6 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
             "remedy.window_clamp.router",
             format!("`{}`: expected the name of a router", clamp.router),
         );
-    }
-    if clamp.size.is_some_and(|b| !(1500..1 << 30).contains(&b.bytes())) {
-        return problem("remedy.window_clamp.size", "expected 1500 B to less than 1 GiB");
     }
     if s.cell.iter().all(|c| c.bearer.is_none()) {
         return problem(

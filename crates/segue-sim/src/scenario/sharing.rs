@@ -1,5 +1,6 @@
 //! `sharing` of a cell with bearers: how those who are attached share its downlink and its uplink.
 
+use super::keys::range::{at_most, within};
 use super::model::{CellEntry, ScenarioFile};
 use super::validate::{Problem, problem};
 use crate::cell_scheduler::{Discipline, SchedulerConfig};
@@ -14,15 +15,18 @@ use serde::{Deserialize, Serialize};
 pub struct SharingSection {
     /// Whose turn is next.
     pub scheduler: Discipline,
-    /// The longest turn: a transmission time interval.
+    /// The longest turn: a transmission time interval, 1 ms of LTE. Technology "5g" has 0.5 ms.
     #[serde(default = "a_millisecond")]
+    #[schemars(extend("x-range" = within("10 us", "1 s")))]
     pub slot: Duration,
     /// For how long the averages of `proportional-fair` remember.
     #[serde(default = "a_second")]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub window: Duration,
     /// Signal to noise at the border of the cell, from which that at other places follows, and the rate of each host. Left out:
     /// all have the bearer's rate everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("-10 dB", "100 dB").by("3GPP TR 36.942 annex A.2: at less than -10 dB nothing is sent")))]
     pub edge_snr: Option<Decibel>,
 }
 
@@ -82,33 +86,17 @@ fn of_cell(key: &impl Fn(&str) -> String, cell: &CellEntry, sharing: &SharingSec
             return problem(key("set_up"), "expected \"0 s\" in a cell with `sharing`");
         }
     }
-    if sharing.slot < LEAST_SLOT || sharing.slot > Duration::from_secs(1) {
-        return problem(key("sharing.slot"), "expected 10 us to 1 s");
+    if sharing.window <= sharing.slot {
+        return problem(key("sharing.window"), "expected more than a slot");
     }
-    if sharing.window <= sharing.slot || sharing.window > Duration::from_secs(3600) {
+    if sharing.edge_snr.is_some() && cell.present.is_some() {
         return problem(
-            key("sharing.window"),
-            "expected more than a slot, and at most 3600 s",
+            key("sharing.edge_snr"),
+            "the cell is there by the clock, at no place: expected none",
         );
-    }
-    if let Some(snr) = sharing.edge_snr {
-        if cell.present.is_some() {
-            return problem(
-                key("sharing.edge_snr"),
-                "the cell is there by the clock, at no place: expected none",
-            );
-        }
-        if !(LEAST_SNR_DB..=100.0).contains(&snr.db()) {
-            return problem(
-                key("sharing.edge_snr"),
-                "expected -10 dB, the least at which anything is sent (3GPP TR 36.942 annex A.2), to 100 dB",
-            );
-        }
     }
     Ok(())
 }
 
 /// Least signal to noise ratio of the model of 3GPP TR 36.942 annex A.2, dB.
 pub(crate) const LEAST_SNR_DB: f64 = -10.0;
-/// A turn of less would be mostly turns.
-const LEAST_SLOT: Duration = Duration::from_micros(10);

@@ -1,5 +1,6 @@
 //! `[tcp]`: TCP on every host.
 
+use super::keys::range::{at_least, at_most, within};
 use super::model::ScenarioFile;
 use super::validate::{Problem, problem};
 use schemars::JsonSchema;
@@ -22,18 +23,23 @@ pub struct TcpSection {
     pub congestion_control: Option<Algorithm>,
     /// Greatest window, by buffers as `iperf -w` asks for: sets `receive_buffer`, and `send_buffer` to twice as much.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("2048 B").below("1 GiB").by("RFC 7323 section 2.3")))]
     pub window_clamp: Option<Bytes>,
     /// Receive buffer: the greatest window offered.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("2048 B").below("1 GiB").by("RFC 7323 section 2.3")))]
     pub receive_buffer: Option<Bytes>,
     /// Send buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("2048 B").below("1 GiB").by("RFC 7323 section 2.3")))]
     pub send_buffer: Option<Bytes>,
     /// Longest IPv6 packet.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1280 B", "65535 B").by("RFC 8200 section 5")))]
     pub mtu: Option<Bytes>,
     /// Most data per segment; what the MTU leaves room for, if that is less.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("88 B", "65475 B")))]
     pub max_segment: Option<Bytes>,
     /// Initial window.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,18 +103,23 @@ pub struct TcpSection {
     pub rto_rule: Option<RtoRule>,
     /// Timeout before the first measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_initial: Option<Duration>,
     /// Least timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_min: Option<Duration>,
     /// Greatest timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = within("1 ms", "3600 s")))]
     pub rto_max: Option<Duration>,
     /// Time that an acknowledgement may wait.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("500 ms").by("RFC 9293 section 3.8.6.3")))]
     pub ack_delay: Option<Duration>,
     /// Full-sized segments per acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_least("1")))]
     pub ack_frequency: Option<u32>,
     /// Acknowledgements that are not delayed, at the start and after a pause or a duplicate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,39 +179,11 @@ pub(crate) fn config(s: &ScenarioFile) -> Config {
 
 pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     let set = &s.tcp;
-    for (key, buffer) in [
-        ("tcp.window_clamp", set.window_clamp),
-        ("tcp.receive_buffer", set.receive_buffer),
-        ("tcp.send_buffer", set.send_buffer),
-    ] {
-        // RFC 7323 section 2.3: a window is less than 2^30
-        if buffer.is_some_and(|b| !(2048..1 << 30).contains(&b.bytes())) {
-            return problem(key, "expected 2048 B to less than 1 GiB (RFC 7323 section 2.3)");
-        }
-    }
     if set.window_clamp.is_some() && (set.receive_buffer.is_some() || set.send_buffer.is_some()) {
         return problem(
             "tcp.window_clamp",
             "sets receive_buffer and send_buffer: expected those to be left out",
         );
-    }
-    if set.mtu.is_some_and(|m| !(1280..=65_535).contains(&m.bytes())) {
-        return problem("tcp.mtu", "expected 1280 B to 65535 B (RFC 8200 section 5)");
-    }
-    if set
-        .max_segment
-        .is_some_and(|m| !(LEAST_SEGMENT..=65_475).contains(&m.bytes()))
-    {
-        return problem("tcp.max_segment", "expected 88 B to 65475 B");
-    }
-    for (key, timer) in [
-        ("tcp.rto_initial", set.rto_initial),
-        ("tcp.rto_min", set.rto_min),
-        ("tcp.rto_max", set.rto_max),
-    ] {
-        if timer.is_some_and(|t| !(LEAST_TIMER..=LONGEST).contains(&t)) {
-            return problem(key, "expected 1 ms to 3600 s");
-        }
     }
     let config = config(s);
     super::timers::bounds(
@@ -211,15 +194,6 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
             ("rto_initial", config.rto_initial, set.rto_initial.is_some()),
         ],
     )?;
-    if config.ack_delay > MOST_ACK_DELAY {
-        return problem(
-            "tcp.ack_delay",
-            "expected at most 500 ms (RFC 9293 section 3.8.6.3)",
-        );
-    }
-    if config.ack_frequency == 0 {
-        return problem("tcp.ack_frequency", "expected at least 1");
-    }
     if config.loss_detection == LossDetection::Rack && !config.sack && set.loss_detection.is_some() {
         return problem(
             "tcp.loss_detection",
@@ -228,8 +202,3 @@ pub(super) fn check(s: &ScenarioFile) -> Result<(), Problem> {
     }
     Ok(())
 }
-
-const LEAST_SEGMENT: u64 = 88;
-const LEAST_TIMER: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(3600);
-const MOST_ACK_DELAY: Duration = Duration::from_millis(500);

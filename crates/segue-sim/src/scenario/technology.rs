@@ -2,6 +2,7 @@
 
 use super::ScenarioError;
 use super::files::TraceSection;
+use super::keys::range::{above, at_most};
 use crate::loss::LossModel;
 use schemars::JsonSchema;
 use segue_proto::Duration;
@@ -48,23 +49,29 @@ pub enum Technology {
 #[serde(deny_unknown_fields)]
 pub struct DirectionSection {
     /// Rate of IPv6 packets.
+    #[schemars(extend("x-range" = above("0 bit/s")))]
     pub rate: BitRate,
     /// Delay.
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub delay: Duration,
     /// Waiting room.
     pub queue: QueueLimit,
     /// Greatest additional delay, drawn uniformly for each packet; packets stay in order.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub jitter: Duration,
     /// Packets that follow each other with less than this between them have the same. Left out: each has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub jitter_hold: Option<Duration>,
     /// It has to be set up before it sends, which takes this long, where it was let go: a bearer that is there while it is
     /// used. Packets that come meanwhile wait.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub set_up: Duration,
     /// It is let go when it has had nothing to send for longer than this.
     #[serde(default)]
+    #[schemars(extend("x-range" = at_most("3600 s")))]
     pub set_up_hold: Duration,
     /// Random loss.
     #[serde(default)]
@@ -220,9 +227,6 @@ fn under(table: &mut Table, preset: &Table) {
 
 /// What is wrong with one direction, if anything: the key, and what was expected.
 pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str, &'static str)> {
-    if d.rate.bits_per_second() == 0 {
-        return Err(("rate", "expected a rate above 0 bit/s"));
-    }
     let room = match d.queue {
         QueueLimit::Packets(n) => n.count() > 0,
         QueueLimit::Bytes(n) => n.bytes() >= 1500,
@@ -230,24 +234,8 @@ pub(super) fn check_direction(d: &DirectionSection) -> Result<(), (&'static str,
     if !room {
         return Err(("queue", "expected room for a packet: at least 1 packet or 1500 B"));
     }
-    for (key, duration) in [
-        ("delay", d.delay),
-        ("jitter", d.jitter),
-        ("jitter_hold", d.jitter_hold.unwrap_or_default()),
-        ("set_up", d.set_up),
-        ("set_up_hold", d.set_up_hold),
-    ] {
-        if duration > LONGEST {
-            return Err((key, "expected at most 3600 s"));
-        }
-    }
-    if d.loss.first_invalid().is_some() {
-        return Err(("loss", "expected probabilities from 0 to 1"));
-    }
     Ok(())
 }
-
-const LONGEST: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]
 mod tests {

@@ -22,9 +22,6 @@ pub(super) fn keys(
     if event.lasts.is_some_and(|lasts| lasts.is_zero()) && !replaces {
         return problem(key("for"), "expected more than 0 s");
     }
-    if event.loss.is_some_and(|loss| !(0.0..=1.0).contains(&loss)) {
-        return problem(key("loss"), "expected a share from 0 to 1");
-    }
     let one_way = event.kind == EventKind::OneWayLoss;
     if event.towards.is_some() != one_way {
         let expected = if one_way {
@@ -42,10 +39,6 @@ pub(super) fn keys(
     }
     match (event.kind, event.period, event.lasts) {
         (EventKind::Flap, Some(period), Some(lasts)) => {
-            let least = Duration::from_millis(2);
-            if period < least {
-                return problem(key("period"), "expected at least 2 ms");
-            }
             if lasts.as_nanos() / period.as_nanos() > MOST_FLAPS {
                 return problem(key("period"), format!("expected at most {MOST_FLAPS} of them"));
             }

@@ -1,5 +1,6 @@
 //! Every key of a scenario.
 
+use super::range::{self, Range};
 use super::types::{Types, name_of};
 use crate::scenario::cell_files::FromCsv;
 use crate::scenario::constellation;
@@ -24,7 +25,10 @@ pub struct Key {
     pub default: Option<Value>,
     /// The values that it may have, if they are few.
     pub choices: Vec<Choice>,
-    /// The least number that it may have.
+    /// What its value may be, in words.
+    #[serde(serialize_with = "range::in_words")]
+    pub range: Option<Range>,
+    /// The least number that its type may have.
     pub least: Option<Value>,
     /// The greatest.
     pub greatest: Option<Value>,
@@ -68,6 +72,9 @@ pub fn keys() -> Vec<Key> {
                 }
             }
             first.required &= next.required;
+            if first.range != next.range {
+                first.range = None;
+            }
         }
         same
     });
@@ -89,12 +96,16 @@ fn of_table(types: &Types, table: &Value, before: &str, found: &mut Vec<Key>) {
                 .filter(|d| !d.is_object() && *d != &Value::Array(Vec::new()))
                 .cloned(),
             meaning: text_at(property, "description"),
+            range: range::of(property),
             ..Key::default()
         };
         for form in forms(types, property) {
             own.take(types, form, &key, found);
         }
         if !own.kind.is_empty() {
+            if let (Some(range), Some(example)) = (&own.range, &own.example) {
+                own.example = Some(range.example(&own.kind, example));
+            }
             own.key = key;
             found.push(own);
         }

@@ -1,5 +1,6 @@
 //! JSON Schema (draft 7) of a scenario.
 
+use super::range;
 use super::types::{Types, each_reference, reference};
 use crate::scenario::cell_files::FromCsv;
 use crate::scenario::model::ScenarioFile;
@@ -15,6 +16,9 @@ const WRITTEN: &str = "AsWritten";
 
 /// The type of an entry that stands for the cells of a file.
 const CELLS_OF_FILE: &str = "CellEntryOfFile";
+
+/// The type of a host whose way a file or a model has.
+const MOBILE_OF_OTHER: &str = "MobileSectionOfOther";
 
 /// Keys of a file that a scenario has not once it is read.
 const READ: [(&str, &str); 3] = [
@@ -50,8 +54,16 @@ pub fn schema() -> Value {
     for (entry, forms) in entries {
         let many: Vec<String> = forms.iter().filter_map(|form| many(&mut types, form)).collect();
         let forms = forms.iter().chain(&many).map(|form| reference(form));
+        let forms: Vec<Value> = forms.chain([json!(true)]).collect();
         let written = format!("{entry}{WRITTEN}");
-        let forms = json!({ "anyOf": forms.collect::<Vec<_>>() });
+        // editors complete by `anyOf`, which would say of a fault only that there is one, and so takes everything; the form that
+        // is meant says which it is
+        let forms = json!({
+            "anyOf": forms,
+            "if": { "required": ["count"] },
+            "then": meant(entry, MANY),
+            "else": meant(entry, ""),
+        });
         types.set(&written, forms);
         for schema in [&mut file, &mut mobiles] {
             each_reference(schema, &mut |name| {
@@ -60,6 +72,13 @@ pub fn schema() -> Value {
                 }
             });
         }
+    }
+    if let Some(Value::Array(mut forms)) = mobiles.get("anyOf").cloned() {
+        mobiles["if"] = json!({ "type": "object" });
+        mobiles["then"] = forms[0].clone();
+        mobiles["else"] = forms[1].clone();
+        forms.push(json!(true));
+        mobiles["anyOf"] = Value::Array(forms);
     }
     types.set("Mobiles", mobiles);
     for (key, meaning) in READ {
@@ -70,6 +89,7 @@ pub fn schema() -> Value {
     let meaning = "Satellites that pass over a host, written out as cells, routers, links and its plan.";
     let satellites = json!({ "description": meaning, "allOf": [reference(&constellation)] });
     object(&mut file, "properties").insert("constellation".to_owned(), satellites);
+    types.write_out(&mut file);
     let definitions = types.those_of(&mut file);
     let head = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -79,7 +99,56 @@ pub fn schema() -> Value {
     if let (Value::Object(file), Value::Object(head)) = (&mut file, head) {
         file.extend(head);
     }
+    tell_ranges(&mut file);
     file
+}
+
+/// Editors show descriptions, and know nothing of ranges of texts.
+fn tell_ranges(schema: &mut Value) {
+    if let Some(range) = range::of(schema) {
+        let meaning = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        schema["description"] = json!(format!("{meaning} Expected: {range}."));
+    }
+    match schema {
+        Value::Object(keys) => keys.values_mut().for_each(tell_ranges),
+        Value::Array(all) => all.iter_mut().for_each(tell_ranges),
+        _ => {}
+    }
+}
+
+/// The form of an entry that is meant, by the keys that it has; of one that stands for many with that behind its name.
+fn meant(entry: &str, many: &str) -> Value {
+    let form = |name: &str| reference(&format!("{name}{many}"));
+    let preset = format!("{entry}{PRESET}");
+    match entry {
+        "MobileSection" => json!({
+            "if": { "required": ["mobility"] },
+            "then": form(MOBILE_OF_OTHER),
+            "else": form(entry),
+        }),
+        "LinkEntry" => json!({
+            "if": { "required": ["technology"] },
+            "then": form(&preset),
+            "else": form(entry),
+        }),
+        "CellEntry" => json!({
+            "if": { "required": ["from_csv"] },
+            "then": reference(CELLS_OF_FILE),
+            "else": {
+                "if": { "required": ["technology"], "properties": { "technology": { "enum": technology::names(false) } } },
+                "then": form(entry),
+                "else": {
+                    "if": { "required": ["technology"] },
+                    "then": form(&preset),
+                    "else": form(entry),
+                },
+            },
+        }),
+        _ => form(entry),
+    }
 }
 
 /// The keys of a part of a schema, which it gets if it has none.
@@ -113,7 +182,7 @@ fn mobiles(types: &mut Types) -> Vec<String> {
     let section = json!({ "description": "The file or the model that says how it moves.", "allOf": [reference("MobilitySection")] });
     object(&mut by_other, "properties")["mobility"] = section;
     requires(&mut by_other, &["host", "mobility"], Vec::new());
-    let name = "MobileSectionOfOther".to_owned();
+    let name = MOBILE_OF_OTHER.to_owned();
     types.set(&name, by_other);
     vec!["MobileSection".to_owned(), name]
 }

@@ -1,5 +1,6 @@
 //! Schemas of types, which refer to each other by name, and copies of them that take other values.
 
+use super::range;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -28,6 +29,8 @@ impl Types {
         for schema in types.0.values_mut() {
             without_null(schema);
             say_formats(schema);
+            say_ranges(schema);
+            without_links(schema);
         }
         types
     }
@@ -72,6 +75,15 @@ impl Types {
         copied
     }
 
+    /// Writes the types out where something is said beside a reference to them, which draft 7 has as `allOf` of the one reference:
+    /// Taplo completes no key of such a schema, but looks on and on.
+    pub fn write_out(&mut self, schema: &mut Value) {
+        let types = self.0.clone();
+        for schema in self.0.values_mut().chain([schema]) {
+            write_out(&types, schema);
+        }
+    }
+
     /// The types that `schema` has, and those that these have.
     pub fn those_of(mut self, schema: &mut Value) -> Map<String, Value> {
         let mut reached = BTreeSet::new();
@@ -86,6 +98,27 @@ impl Types {
         }
         self.0.retain(|name, _| reached.contains(name));
         self.0
+    }
+}
+
+fn write_out(types: &Map<String, Value>, schema: &mut Value) {
+    let has_one = schema
+        .get("allOf")
+        .and_then(Value::as_array)
+        .is_some_and(|all| all.len() == 1);
+    let of = if has_one { name_of(schema) } else { None };
+    if let Some(Value::Object(of)) = of.and_then(|name| types.get(name)).cloned()
+        && let Value::Object(keys) = &mut *schema
+    {
+        keys.remove("allOf");
+        for (name, value) in of {
+            keys.entry(name).or_insert(value);
+        }
+    }
+    match schema {
+        Value::Object(keys) => keys.values_mut().for_each(|value| write_out(types, value)),
+        Value::Array(all) => all.iter_mut().for_each(|value| write_out(types, value)),
+        _ => {}
     }
 }
 
@@ -190,6 +223,57 @@ fn say_formats(schema: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(say_formats),
         _ => {}
     }
+}
+
+/// Says what ranges of numbers come to.
+fn say_ranges(schema: &mut Value) {
+    if let Some(range) = range::of(schema)
+        && let Value::Object(keys) = &mut *schema
+        && keys
+            .get("type")
+            .is_some_and(|kind| kind == "integer" || kind == "number")
+    {
+        for (name, bound) in range.of_numbers() {
+            keys.insert(name.to_owned(), Value::Number(bound));
+        }
+    }
+    match schema {
+        Value::Object(keys) => keys.values_mut().for_each(say_ranges),
+        Value::Array(all) => all.iter_mut().for_each(say_ranges),
+        _ => {}
+    }
+}
+
+/// Descriptions are for people who have no documentation of Rust at hand: of a link to a thing, its name.
+fn without_links(schema: &mut Value) {
+    match schema {
+        Value::Object(keys) => {
+            for (key, value) in keys {
+                match value {
+                    Value::String(text) if key == "description" => *text = linkless(text),
+                    value => without_links(value),
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(without_links),
+        _ => {}
+    }
+}
+
+/// ``[`a::B`](c::a::B)`` and ``[`a::B`]`` are `B`.
+fn linkless(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((name, after)) = link.split_once("`]") else {
+            break;
+        };
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        plain += before;
+        plain += &format!("`{}`", name.rsplit("::").next().unwrap_or(name));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    plain + rest
 }
 
 /// The texts that are an IPv6 address (RFC 4291 section 2.2), but for those with an IPv4 address in them.

@@ -88,7 +88,7 @@ fn what_a_model_cannot_do_with_is_refused_by_its_key() {
         ),
         (
             "{ model = \"gauss-markov\", AREA, speed = \"1 m/s\", speed_deviation = \"0.2 m/s\", direction_deviation = \"30 deg\", alpha = 1.5 }",
-            "alpha: expected a number from 0 to 1",
+            "alpha: expected 0 to 1",
         ),
         (
             "{ model = \"gauss-markov\", AREA, speed = \"1 m/s\", speed_deviation = \"0.2 m/s\", direction_deviation = \"30 deg\", alpha = 0.5, step = \"1 ms\" }",
@@ -128,7 +128,7 @@ fn what_a_model_cannot_do_with_is_refused_by_its_key() {
         ),
         (
             "{ model = \"manhattan\", AREA, speed = \"1 m/s\", streets = [\"100 m\", \"50 m\"], turns = [1.5, -0.5, 0.0] }",
-            "turns: expected shares of straight on, left and right",
+            "turns: expected 0 to 1",
         ),
         (
             "{ model = \"manhattan\", AREA, speed = \"1 m/s\", streets = [\"100 m\", \"50 m\"], turns = [0.5, 0.5] }",
@@ -144,7 +144,7 @@ fn what_a_model_cannot_do_with_is_refused_by_its_key() {
         ),
         (
             "{ model = \"manhattan\", AREA, speed = \"1 m/s\", streets = [\"100 m\", \"50 m\"], speed_change = -1.0 }",
-            "speed_change: expected a number from 0 to 1",
+            "speed_change: expected 0 to 1",
         ),
         (
             "{ model = \"random-waypoint\", area = [[\"5 km\", \"0 m\"], [\"6 km\", \"1 km\"]], speed = \"1 m/s\" }",
