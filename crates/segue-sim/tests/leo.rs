@@ -177,14 +177,14 @@ fn a_constellation_that_cannot_be_is_refused_in_a_line() {
         line
     };
     for (key, value, expected) in [
-        ("planes", "0", "expected at least one plane"),
+        ("planes", "0", "expected at least 1"),
         ("planes", "20000", "expected at most 20000 satellites"),
         ("altitude", "550 m", "expected 100 km to 36000 km"),
         ("phasing", "72", "expected less than `planes`"),
         ("min_elevation", "90 deg", "expected 0 deg"),
         ("user.lat", "95 deg", "expected a latitude"),
         ("user.lat", "85 deg", "no satellite serves"),
-        ("slot", "10 ms", "expected 1 s or more"),
+        ("slot", "10 ms", "expected at least 1 s"),
         (
             "slot",
             "48 min",
@@ -197,7 +197,7 @@ fn a_constellation_that_cannot_be_is_refused_in_a_line() {
         ("host", "ground", "`ground`: expected a host with [mobile]"),
         ("reconfiguration", "1 s", "is the network's"),
         ("addresses", "network", "hides satellites"),
-        ("told_ahead", "16 s", "expected more than 0 s"),
+        ("told_ahead", "16 s", "expected at most `first_slot`"),
         (
             "router",
             "nobody",
