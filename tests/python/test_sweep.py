@@ -244,7 +244,7 @@ def test_paths_have_the_unit_of_what_they_lead_to() -> None:
     assert [find_metric(name, names).unit for name in names] == ["s", "s", "", "B"]
 
 
-def test_names_with_dollars_are_drawn_as_they_are(tmp_path: Path) -> None:
+def test_names_with_dollars_are_drawn_as_they_are() -> None:
     found = segue.sweep("sigma", {"name": ["a$b$c", "$x^$"]}, SHORT, seeds=1)
     for x in ("name", None):
         assert render(found.figure("delivered", x=x)).svg
