@@ -209,7 +209,7 @@ fn what_pages_and_films_cannot_be_is_said_in_a_line() {
             "tcp",
             "reading_time = \"0 s\"",
             "application[0].web.reading_time",
-            "1 ms to 1 h",
+            "1 ms to 3600 s",
         ),
         ("web", "tcp", "reading = \"1 s\"", "web", "reading"),
         (

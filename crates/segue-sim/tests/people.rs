@@ -206,8 +206,13 @@ fn what_a_call_cannot_be_is_said_in_a_line() {
             "application[0].voice.concealment",
             "g711",
         ),
-        ("", "ie = 100.0", "application[0].voice.ie", "0 to 95"),
-        ("", "bpl = 0.0", "application[0].voice.bpl", "0.1 to 1000"),
+        ("", "ie = 100.0", "application[0].voice.ie", "0 to less than 95"),
+        (
+            "",
+            "bpl = 0.0",
+            "application[0].voice.bpl",
+            "0.1 to less than 1000",
+        ),
         (
             "",
             "codec = \"evs\"\nie = 3.0",
@@ -288,7 +293,7 @@ fn what_a_source_that_is_on_and_off_cannot_be_is_said_in_a_line() {
             "application[0].message",
             "datagram",
         ),
-        (rate, "on = \"0 s\"", "application[0].on_off.on", "1 ms to 1 h"),
+        (rate, "on = \"0 s\"", "application[0].on_off.on", "1 ms to 3600 s"),
         (rate, "shape = 1.5", "application[0].on_off.shape", "left out"),
         (
             rate,
