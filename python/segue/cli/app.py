@@ -29,6 +29,7 @@ TEMPLATES = ("two-cells", "wifi-to-5g", "multipath", "vertical", "population")
 
 def main() -> None:
     """Entry point: runs the command line and exits."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # what a terminal has no letter for is no reason to say nothing
         if isinstance(stream, io.TextIOWrapper):
@@ -396,6 +397,20 @@ def scenarios_show(name: str) -> None:
     from segue.scenarios import load
 
     click.echo(load(name).text, nl=False)
+
+
+def _open_closed_streams() -> None:
+    """Stand the null device in for standard streams that are closed, as a service may have them.
+
+    Else the next file that is opened has their number, and what is printed goes into it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _fail(message: str, status: int) -> int:
