@@ -23,6 +23,11 @@ CaptureSource = str | Path | tuple[str, bytes]
 
 STANDARD_INPUT = "-"
 
+FRAMES = ("handovers", "flows", "paths", "outages", "interruptions", "shares", "signals")
+"""Frames of every analysis."""
+FRAMES_OF_SERIES = ("throughput", "segments")
+"""Those that want `series=True`."""
+
 Progress = Callable[[int, int], object]
 """Called with (bytes read, bytes in all), from the calling thread."""
 
@@ -227,9 +232,9 @@ class Analysis:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Every frame that there is, by name."""
-        names = ["handovers", "flows", "paths", "outages", "interruptions", "shares", "signals"]
+        names = list(FRAMES)
         if any(True for _ in self._series()):
-            names += ["throughput", "segments"]
+            names += FRAMES_OF_SERIES
         return {name: getattr(self, name) for name in names}
 
     def _series(self) -> Iterator[tuple[int, str, Series]]:

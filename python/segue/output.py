@@ -127,6 +127,30 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
         raise OSError(errno.EEXIST, "is read itself, expected another name", str(path))
 
 
+def check_outputs(files: Iterable[Path], sources: Iterable[Path] = ()) -> None:
+    """Make sure that files can be written that replace neither each other, nor a directory, nor what is read.
+
+    Args:
+        files: All that are to be written, in directories that may be missing yet.
+        sources: Files that are read.
+
+    Raises:
+        OSError: They would.
+    """
+    read, seen = list(sources), set[Path]()
+    for path in files:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a directory, expected a regular file or none", str(path))
+        check_apart(path, read)
+        place = path.absolute()
+        # links in a circle are told of when they are written to
+        with contextlib.suppress(RuntimeError):
+            place = path.resolve()
+        if place in seen:
+            raise OSError(errno.EEXIST, "is written twice: expected two names or directories", str(path))
+        seen.add(place)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from segue.analyze import Analysis, analyze
+from segue.analyze import FRAMES, FRAMES_OF_SERIES, Analysis, analyze
 from segue.cli.progress import Bars
 
 if TYPE_CHECKING:
     import polars as pl
 
 PARQUET, CSV = ".parquet", ".csv"
+DOCUMENT = "analysis.json"
 
 # What ends in this is meant as a file.
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,6}")
@@ -78,18 +79,21 @@ def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | 
     """Refuse what cannot be written before long work begins."""
     if out is None and report is None:
         return
-    from segue.output import check_apart, check_directory, check_file
+    from segue.output import check_directory, check_file, check_outputs
 
     one = out if out is not None and _is_one_file(out) else None
+    files: list[Path] = []
     if one is not None:
         check_file(one)
     elif out is not None:
         check_directory(out)
+        files = [out / f"{name}{PARQUET}" for name in (*FRAMES, *FRAMES_OF_SERIES)] + [out / DOCUMENT]
     for path, what in ((one, f"a {'CSV' if one and one.suffix == CSV else 'Parquet'}"), (report, "an HTML")):
         if path is not None and path.is_dir():
-            raise IsADirectoryError(21, f"is a directory, expected the name of {what} file", str(path))
+            raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of {what} file", str(path))
         if path is not None:
-            check_apart(path, captures)
+            files.append(path)
+    check_outputs(files, captures)
     if report is not None:
         check_file(report, [] if one else [out])
 
@@ -119,7 +123,7 @@ def _write_frames(analysis: Analysis, out: Path) -> None:
         return
     for name, frame in analysis.frames().items():
         write_file(out / f"{name}{PARQUET}", _parquet(frame))
-    write_file(out / "analysis.json", analysis.without_series() + "\n")
+    write_file(out / DOCUMENT, analysis.without_series() + "\n")
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:

@@ -27,6 +27,20 @@ TEMPLATES = ("two-cells", "wifi-to-5g", "multipath", "vertical", "population")
 """What a scenario of one's own begins as: those of scenarios/templates."""
 
 
+class _Named(click.Path):
+    """A path that is not empty: an empty one would be this directory."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail("expected a name, and it is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+NAMED = _Named(path_type=Path)
+
+
 def main() -> None:
     """Entry point: runs the command line and exits."""
     _open_closed_streams()
@@ -78,16 +92,16 @@ def app() -> None:
               help="Override a key, as in --set l2.latency='200 ms'. May be given again.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), metavar="N", help="Seed; the scenario's if left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the metrics as one JSON document.")
-@click.option("--pcap", metavar="DIR", type=click.Path(path_type=Path), help="Write a pcapng capture per host.")
-@click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--pcap", metavar="DIR", type=NAMED, help="Write a pcapng capture per host.")
+@click.option("--report", metavar="FILE.html", type=NAMED, help="Write a report in one file.")
 @click.option("--flow", "flows", metavar="N", type=click.IntRange(min=0), multiple=True,
               help="Show this flow in the report, not the worst, the median and the best. Repeatable.")  # fmt: skip
-@click.option("--trace", metavar="DIR", type=click.Path(path_type=Path), help="Write the frames as parquet files.")
-@click.option("--csv", metavar="DIR", type=click.Path(path_type=Path),
+@click.option("--trace", metavar="DIR", type=NAMED, help="Write the frames as parquet files.")
+@click.option("--csv", metavar="DIR", type=NAMED,
               help="Write the handovers, flows and hosts as CSV files.")  # fmt: skip
 @click.option("--assert", "conditions", metavar="CONDITION", multiple=True,
               help='What has to be so, as in --assert "interruption < 50 ms". Repeatable.')  # fmt: skip
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a test case per condition.")
+@click.option("--junit", metavar="FILE", type=NAMED, help="Write a test case per condition.")
 def run_one(
     scenario: str,
     settings: tuple[str, ...],
@@ -128,7 +142,7 @@ def run_one(
 @click.option(
     "--budget", metavar="TIME", help="Stop after this time with what there is: 10m. The same command goes on."
 )
-@click.option("--out", metavar="FILE.parquet", type=click.Path(path_type=Path), help="Write a row per run.")
+@click.option("--out", metavar="FILE.parquet", type=NAMED, help="Write a row per run.")
 @click.option("--plot", "plots", metavar="x=KEY,y=METRIC,hue=KEY", multiple=True,
               help="Draw a figure (SVG and PNG beside --out); what is left out is chosen. Repeatable.")  # fmt: skip
 @click.option("--on", metavar="ray[://ADDRESS:PORT]", help="Make the runs on a Ray cluster (pip install 'segue[ray]').")
@@ -177,13 +191,13 @@ def sweep(
 
 
 @app.command(name="plot")
-@click.argument("results", metavar="RESULTS.parquet", type=click.Path(path_type=Path))
+@click.argument("results", metavar="RESULTS.parquet", type=NAMED)
 @click.option("--x", metavar="KEY", help="Axis below.  [default: the one with the most numbers]")
 @click.option("--y", "metrics", metavar="METRIC", multiple=True, default=("interruption",), show_default=True,
               help="What is drawn, a figure each: the words of --assert, or a column. Repeatable.")  # fmt: skip
 @click.option("--hue", metavar="KEY", help="Axis whose values are colours.  [default: the other one]")
 @click.option("--where", "conditions", metavar="KEY=VALUES", multiple=True, help="Only this part. Repeatable.")
-@click.option("--out", metavar="FILE.svg|FILE.png|DIR", type=click.Path(path_type=Path),
+@click.option("--out", metavar="FILE.svg|FILE.png|DIR", type=NAMED,
               help="Where.  [default: SVG and PNG beside RESULTS.parquet]")  # fmt: skip
 def plot(
     results: Path,
@@ -209,7 +223,7 @@ def plot(
               help="The first of them.")  # fmt: skip
 @click.option("--metric", "metrics", metavar="METRIC", multiple=True,
               help="What is compared: the words of --assert, or columns of a sweep. Repeatable.")  # fmt: skip
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Write compare.csv, .svg and .png there.")
+@click.option("--out", metavar="DIR", type=NAMED, help="Write compare.csv, .svg and .png there.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads.  [default: all processors]")
 def compare(
     subjects: tuple[str, ...],
@@ -234,13 +248,13 @@ def compare(
 
 
 @app.command(name="analyze")
-@click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("captures", metavar="MN [CN]", nargs=-1, required=True, type=NAMED)
 @click.option("--live", is_flag=True,
               help="Show what was found so far while packets come; Ctrl-C ends the capture.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("--out", metavar="FILE.parquet|FILE.csv|DIR", type=click.Path(path_type=Path),
+@click.option("--out", metavar="FILE.parquet|FILE.csv|DIR", type=NAMED,
               help="Write the handovers as one Parquet or CSV file, or all tables into a directory.")  # fmt: skip
-@click.option("--report", metavar="FILE.html", type=click.Path(path_type=Path), help="Write a report in one file.")
+@click.option("--report", metavar="FILE.html", type=NAMED, help="Write a report in one file.")
 @click.option("--max-flows", type=click.IntRange(1, 10_000_000), metavar="N",
               help="Report so many flows: those with handovers, then the largest.  [default: 10000]")  # fmt: skip
 def analyze(
@@ -264,7 +278,7 @@ def analyze(
 
 @app.command()
 @click.argument("paper", type=click.Choice(PAPERS))
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), default=Path("report"), show_default=True,
+@click.option("--out", metavar="DIR", type=NAMED, default=Path("report"), show_default=True,
               help="Where figures, tables, claims.json and report.html go.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Shorter runs or fewer of them, for a first look.")
 @click.option(

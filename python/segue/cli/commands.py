@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,18 @@ import click
 
 from segue.cli.progress import Bars
 from segue.explain import size
-from segue.output import check_apart, check_directory, check_file, directories, write_file
+from segue.output import check_directory, check_file, check_outputs, directories, write_file
 from segue.running import Run, check, run
 from segue.scenarios import Scenario, load, scenarios
 
 MOST_NAMED = 4
 """Files named one by one after a run."""
+RECORDED = ("packets", "windows", "signalling", "positions", "cells")
+"""Tables that the simulator writes while a run goes, as `segue.Run` has them."""
+TABLES = ("handovers", "flows", "hosts")
+"""Tables of its metrics."""
+METRICS = "metrics.json"
+CAPTURE = ".pcapng"
 
 if TYPE_CHECKING:
     from segue.papers.common import Reproduction
@@ -55,8 +62,7 @@ def run_scenario(
     if flows and report is None:
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
     check(source, overrides, conditions=asked.conditions)
-    _check_outputs(source, report, [pcap, trace, csv])
-    _check_outputs(source, asked.junit, [pcap, trace, csv], "a JUnit")
+    _check_outputs(source, asked)
     written: list[tuple[str, list[Path]]] = []
     with directories(pcap, trace, csv), Bars() as bars:
         bars.spin(f"simulating {source.name}")
@@ -155,13 +161,28 @@ def list_scenarios() -> None:
         click.echo(f"{scenario.name:<{width}}  {scenario.description}")
 
 
-def _check_outputs(source: Scenario, report: Path | None, made: Sequence[Path | None], kind: str = "an HTML") -> None:
+def _check_outputs(source: Scenario, asked: Asked) -> None:
     """Refuse what cannot be written before long work begins."""
-    if report is not None and report.is_dir():
-        raise IsADirectoryError(21, f"is a directory, expected the name of {kind} file", str(report))
-    if report is not None:
-        check_apart(report, [Path(source.file)])
-        check_file(report, made)
+    files = []
+    for path, kind in ((asked.report, "an HTML"), (asked.junit, "a JUnit")):
+        if path is None:
+            continue
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of {kind} file", str(path))
+        check_file(path, [asked.pcap, asked.trace, asked.csv])
+        files.append(path)
+    if asked.pcap is not None:
+        # which hosts there are, the run says
+        files += [path for path in [*files, *asked.pcap.glob(f"*{CAPTURE}")] if _is_capture_in(path, asked.pcap)]
+    if asked.trace is not None:
+        files += [asked.trace / f"{name}.parquet" for name in (*RECORDED, *TABLES)] + [asked.trace / METRICS]
+    if asked.csv is not None:
+        files += [asked.csv / f"{name}.csv" for name in TABLES]
+    check_outputs(files, [Path(source.file)])
+
+
+def _is_capture_in(path: Path, folder: Path) -> bool:
+    return path.suffix == CAPTURE and path.parent.resolve() == folder.resolve()
 
 
 def _check_flows(result: Run, flows: Sequence[int]) -> None:
@@ -198,12 +219,12 @@ def _write_frames(result: Run, directory: Path) -> list[Path]:
 
     # the tables were written while the run went
     written = [directory / f"{name}.parquet" for name in result.table_names]
-    frames = {name: getattr(result, name) for name in ("handovers", "flows", "hosts")}
+    frames = {name: getattr(result, name) for name in TABLES}
     for name, frame in frames.items():
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         written.append(write_file(directory / f"{name}.parquet", buffer.getvalue()))
-    return [*written, write_file(directory / "metrics.json", result.metrics_json + "\n")]
+    return [*written, write_file(directory / METRICS, result.metrics_json + "\n")]
 
 
 def _places(paths: Sequence[Path]) -> str:
@@ -215,5 +236,4 @@ def _places(paths: Sequence[Path]) -> str:
 
 def _write_tables(result: Run, folder: Path) -> list[Path]:
     """Handovers, flows and hosts as CSV, with the columns of `Run.handovers`, `Run.flows` and `Run.hosts`."""
-    tables = {"handovers": result.handovers, "flows": result.flows, "hosts": result.hosts}
-    return [write_file(folder / f"{name}.csv", table.write_csv()) for name, table in tables.items()]
+    return [write_file(folder / f"{name}.csv", getattr(result, name).write_csv()) for name in TABLES]
