@@ -42,6 +42,8 @@ FORGOTTEN_S = 3600.0
 
 _APPLICATION = 0x5E60E
 _VERSION = 1
+_DAMAGE = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What comes of a row that somebody, or a failing disk, has changed."""
 _SCHEMA = """
     CREATE TABLE run (
         identity BLOB PRIMARY KEY,
@@ -121,6 +123,7 @@ class Store:
         self._runs = _open(folder / "runs.sqlite3")
         self._session = _Session(folder)
         self._failed = False
+        self._found_damage = False
         self._remove_forgotten()
         self._trim()
 
@@ -229,29 +232,57 @@ class Store:
             ).fetchone()
         if row is None:
             return None, 0.0
-        made_at, size, folder, tables, metrics, scenario, verdicts, junit = row
-        names = tables.split()
-        part = None
-        if names:
-            try:
-                part = self._session.part()
-                lengths = [_link(self.folder / "frames" / folder, part, name) for name in names]
-            except OSError:
-                # whoever cleans up a cache may have taken files, and left the row
-                return None, 0.0
-            # or the machine may have gone down before all of them were written
-            if sum(lengths) + len(metrics) + len(scenario) != size:
-                return None, 0.0
+        made_at, *kept = row
+        try:
+            run = self._restored(*kept)
+        except _DAMAGE as error:
+            self._drop(identity, error)
+            return None, 0.0
+        if run is None:
+            return None, 0.0
         with self._going_on():
             self._runs.execute("UPDATE run SET used_at = ? WHERE identity = ?", (time.time(), identity))
+        return run, made_at
+
+    def _restored(
+        self, size: int, folder: str, tables: str, metrics: bytes, scenario: bytes, verdicts: str, junit: str
+    ) -> Run | None:
+        """The run of a row, unless files of it are missing or another has taken its place.
+
+        Raises:
+            One of `_DAMAGE`: The row is not what was written.
+        """
         stored = StoredResult(
             zlib.decompress(metrics).decode(),
             zlib.decompress(scenario).decode(),
             [(condition, holds, text) for condition, holds, text in json.loads(verdicts)],
             junit,
-            names,
+            tables.split(),
         )
-        return Run(stored, trace_folder=part, holds=self._session), made_at
+        lengths = [len(metrics), len(scenario)]
+        part = None
+        if stored.table_names:
+            try:
+                part = self._session.part()
+                lengths += [_link(self.folder / "frames" / folder, part, name) for name in stored.table_names]
+            except OSError:
+                # whoever cleans up a cache may have taken files, and left the row
+                return None
+        # or the machine may have gone down before all of them were written
+        if sum(lengths) != size:
+            return None
+        run = Run(stored, trace_folder=part, holds=self._session)
+        # read now, when there is another way to have them
+        _ = run.metrics
+        return run
+
+    def _drop(self, identity: bytes, error: Exception) -> None:
+        """Forget a result that is damaged, which is said once."""
+        with self._going_on():
+            self._runs.execute("DELETE FROM run WHERE identity = ?", (identity,))
+        if not self._found_damage:
+            self._tell(f"{self.folder}: damaged results are made anew: {type(error).__name__}: {error}")
+        self._found_damage = True
 
     def _put(self, identity: bytes, native: _native.Run, part: Path | None) -> Run:
         """Keep a run, whose tables are in `part` if it has any; one that is here already is replaced."""

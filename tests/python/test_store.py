@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,34 @@ def test_frames_that_are_not_whole_are_made_again(tmp_path: Path, spoil: str) ->
     made = runner.runs(jobs(2, trace=True))
     assert runner.counts == counts(made=1, found=1)
     assert [run.packets.height for run in made] == [run.packets.height for run in Runner().runs(jobs(2, trace=True))]
+
+
+@pytest.mark.parametrize(
+    ("column", "content"),
+    [
+        ("metrics", b"garbage"),
+        ("metrics", zlib.compress(b"{}")),
+        ("metrics", zlib.compress(b"[1]")),
+        ("metrics", "words"),
+        ("scenario", zlib.compress(b"\xff")),
+        ("verdicts", "[1]"),
+        ("verdicts", "{"),
+    ],
+)
+def test_a_damaged_result_is_said_once_and_made_anew(tmp_path: Path, column: str, content: bytes | str) -> None:
+    expected = hashes(Runner(store=Store(tmp_path)), jobs(2))
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.sqlite3", isolation_level=None)) as runs:
+        runs.execute(f"UPDATE run SET {column} = ?", (content,))
+        # as long as it was, as far as anybody could tell
+        runs.execute("UPDATE run SET bytes = length(metrics) + length(scenario)")
+    told: list[str] = []
+    runner = Runner(store=Store(tmp_path, tell=told.append))
+    assert hashes(runner, jobs(2)) == expected
+    assert (runner.counts, len(told)) == (counts(made=2), 1)
+    assert "damaged" in told[0]
+    runner = Runner(store=Store(tmp_path, tell=told.append))
+    assert hashes(runner, jobs(2)) == expected
+    assert (runner.counts, len(told)) == (counts(found=2), 1)
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
