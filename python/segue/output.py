@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all."""
+"""Writing files, whole or not at all; and reading what is one."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def write_file(path: Path, content: bytes | str) -> Path:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     return path
+
+
+def read_file(path: Path) -> bytes:
+    """What is in a regular file; a pipe or a device may have no end.
+
+    Raises:
+        OSError: It cannot be read, or is none.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
+    return path.read_bytes()
 
 
 def check_directory(path: Path) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segue._native import ScenarioError, __version__
-from segue.output import write_file
+from segue.output import read_file, write_file
 from segue.sweeps.axes import Axis, find_axis, parse_axis
+from segue.sweeps.checking import check_frame, check_metadata
 from segue.sweeps.columns import Metric, Row, find_metric, schema
 from segue.sweeps.stopping import Rule
 
@@ -200,12 +201,12 @@ class Sweep:
         """
         import polars as pl
 
-        content = Path(path).read_bytes()
+        content = read_file(Path(path))
         try:
             raw = json.loads(pl.read_parquet_metadata(io.BytesIO(content))[METADATA])
-            frame = pl.read_parquet(io.BytesIO(content))
-            return cls._from_metadata(frame, raw)
-        except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
+            check_metadata(raw)
+            return cls._from_metadata(pl.read_parquet(io.BytesIO(content)), raw)
+        except (pl.exceptions.PolarsError, ScenarioError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise ScenarioError(f"{path}: expected a Parquet file that segue sweep has written") from error
 
     def _metadata(self) -> dict[str, Any]:
@@ -231,9 +232,7 @@ class Sweep:
             for one in raw["axes"]
         )
         extra = tuple(raw["metrics"])
-        expected = {axis.column for axis in axes} | {"seed"} | set(extra)
-        if missing := expected - set(frame.columns):
-            raise KeyError(*missing)
+        check_frame(frame, axes, extra)
         return cls(
             frame, raw["scenario"], axes, raw["overrides"], Rule.from_json(raw["rule"], extra), extra,
             raw["budget_s"], raw["missing"], raw["version"],
