@@ -62,6 +62,8 @@ __all__ = [
 
 BIN_S = 0.1
 """Width of a bin of arrivals, unless another is asked for."""
+MOST_BINS = 1_000_000
+"""Of a figure."""
 
 Direction = Literal["forward", "reverse"]
 
@@ -81,7 +83,7 @@ def throughput(
     in the bins of `Analysis.throughput`, whatever `bin_s` is.
 
     Raises:
-        ValueError: There is no such flow, or none with data.
+        ValueError: There is no such flow, or none with data; or bins of no width, or more than `MOST_BINS`.
     """
     axes = ax or style.new_axes()
     if isinstance(source, Analysis):
@@ -90,6 +92,7 @@ def throughput(
         capture.mark_handovers(axes, capture.handovers_of(source.findings, *way))
     else:
         _, trace = _trace(source, flow)
+        _check_bins(bin_s, source.metrics.duration_s)
         arrivals.draw_throughput(axes, arrivals.bins_of(trace, bin_s))
         style.mark_switches(axes, _times(trace.switches), width=0.8)
         mark_scenario(axes, source.metrics)
@@ -130,6 +133,9 @@ def paths(source: Recorded | Analysis, *, bin_s: float = BIN_S, ax: Axes | None 
     """Which path carried the data of each flow and direction, a row each: a colour is a path, by first use.
 
     Upright lines are handovers. Of captures, crosses are pauses, and dots a silence to the end.
+
+    Raises:
+        ValueError: Bins of no width, or more than `MOST_BINS`.
     """
     if isinstance(source, Analysis):
         findings = source.findings
@@ -139,6 +145,7 @@ def paths(source: Recorded | Analysis, *, bin_s: float = BIN_S, ax: Axes | None 
         end_s = findings.duration_s
     else:
         connections = connections_of(source)
+        _check_bins(bin_s, source.metrics.duration_s)
         rows = []
         for one in source.metrics.flows:
             if one.id in connections:
@@ -185,6 +192,7 @@ def windows(run: Recorded, *, flow: int | None = None, ax: Axes | None = None, l
     Raises:
         ValueError: There is no such flow, none with data, or it has no windows.
     """
+    _check_run(run)
     _, trace = _trace(run, flow)
     frame, deletions = window.windows_of(run, trace)
     if frame.is_empty():
@@ -213,6 +221,7 @@ def handover(
     Raises:
         ValueError: There is no such flow or handover.
     """
+    _check_run(run)
     trace, switch = _switch(run, flow, number)
     first, last = sequence.span_around(trace, switch)
     axes = ax or style.new_axes(height=4.9)
@@ -226,6 +235,7 @@ def signalling(run: Recorded, *, flow: int | None = None, number: int | None = N
     Raises:
         ValueError: There is no such flow or handover.
     """
+    _check_run(run)
     trace, switch = _switch(run, flow, number)
     several = len(run.metrics.flows) > 1
     events, packets = ladder.of_hosts(run, trace) if several else (run.signalling, run.packets)
@@ -241,6 +251,7 @@ def cells(run: Recorded, *, ax: Axes | None = None) -> Axes:
     Raises:
         ValueError: The run has neither.
     """
+    _check_run(run)
     switches = [switch for _, trace in _traces(run) for switch in trace.switches]
     somewhere, at_times = position.with_places(run.cells), position.with_times(run.cells)
     if not run.positions.is_empty() and not somewhere.is_empty():
@@ -257,6 +268,7 @@ def cells(run: Recorded, *, ax: Axes | None = None) -> Axes:
 
 def flows(run: Measured, *, ax: Axes | None = None, legend: bool = True) -> Axes:
     """A row per flow, the worst on top: darker is more new data in that second. It needs no frames."""
+    _check_run(run)
     axes = ax or style.new_axes(9.6, population.height_of_flows(run.metrics))
     population.draw_flows(axes, run.metrics)
     mark_scenario(axes, run.metrics)
@@ -265,12 +277,12 @@ def flows(run: Measured, *, ax: Axes | None = None, legend: bool = True) -> Axes
 
 def interruptions(run: Measured, *, ax: Axes | None = None, legend: bool = True) -> Axes:
     """The share of a run's interruptions up to each length; lower bounds are marked. It needs no frames."""
-    return _shares(population.draw_interruptions, run.metrics, ax, legend=legend)
+    return _shares(population.draw_interruptions, run, ax, legend=legend)
 
 
 def throughputs(run: Measured, *, ax: Axes | None = None, legend: bool = True) -> Axes:
     """The share of a run's flows up to each throughput; those that died are marked. It needs no frames."""
-    return _shares(population.draw_throughputs, run.metrics, ax, legend=legend)
+    return _shares(population.draw_throughputs, run, ax, legend=legend)
 
 
 def populations(
@@ -285,6 +297,7 @@ def populations(
     Raises:
         ValueError: No population has it.
     """
+    _check_run(run)
     known = {one.name: one for one in population.QUANTITIES}
     if of not in known:
         raise ValueError(f"{of}: expected one of {', '.join(known)}")
@@ -357,10 +370,24 @@ def _finished(axes: Axes, given: Axes | None, *, legend: bool) -> Axes:
     return axes
 
 
-def _shares(draw: Callable[[Axes, Metrics], None], metrics: Metrics, ax: Axes | None, *, legend: bool) -> Axes:
+def _shares(draw: Callable[[Axes, Metrics], None], run: Measured, ax: Axes | None, *, legend: bool) -> Axes:
+    _check_run(run)
     axes = ax or style.new_axes()
-    draw(axes, metrics)
+    draw(axes, run.metrics)
     return _finished(axes, ax, legend=legend)
+
+
+def _check_bins(bin_s: float, duration_s: float) -> None:
+    if not bin_s > 0:
+        raise ValueError(f"bin_s: {bin_s}: expected seconds above 0")
+    if duration_s > MOST_BINS * bin_s:
+        raise ValueError(f"bin_s: {bin_s}: expected at most {MOST_BINS} bins in {duration_s:g} s")
+
+
+def _check_run(source: Measured) -> None:
+    """Captures have no such figure; a caller may not have looked at the types."""
+    if not hasattr(source, "metrics"):
+        raise TypeError(f"{type(source).__name__}: expected a run, as segue.run or segue.load gives it")
 
 
 def _times(switches: Sequence[Switch]) -> list[float]:

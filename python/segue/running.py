@@ -263,8 +263,8 @@ def run(
     overrides: Mapping[str, object] | None = None,
     *,
     seed: int | None = None,
-    trace: bool | Path = True,
-    pcap: bool | Path = False,
+    trace: bool | str | Path = True,
+    pcap: bool | str | Path = False,
     conditions: Sequence[str] = (),
 ) -> Run:
     """Run a scenario.
@@ -291,8 +291,8 @@ def run(
     if seed is not None and not 0 <= seed < 2**64:
         raise _native.ScenarioError(f"seed: {seed}: expected a whole number from 0 to 2^64 - 1")
     source = scenario if isinstance(scenario, Scenario) else load(scenario)
-    trace_folder = trace if isinstance(trace, Path) else None
-    pcap_folder = Path(tempfile.mkdtemp(prefix="segue-")) if pcap is True else pcap or None
+    trace_folder = _folder("trace", trace)
+    pcap_folder = Path(tempfile.mkdtemp(prefix="segue-")) if pcap is True else _folder("pcap", pcap)
     wanted = _native.Job(
         source.text,
         source.file,
@@ -374,6 +374,15 @@ def override_list(overrides: Mapping[str, object] | None) -> list[tuple[str, str
 def available_threads() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _folder(name: str, given: bool | str | Path) -> Path | None:
+    """The folder that is named, if one is."""
+    if isinstance(given, bool):
+        return None
+    if given == "":
+        raise _native.ScenarioError(f"{name}: expected the name of a folder, and it is empty")
+    return Path(given)
 
 
 def _toml_value(value: object) -> str:

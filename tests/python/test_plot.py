@@ -180,3 +180,16 @@ def test_the_example_runs_as_it_stands_there(tmp_path: Path) -> None:
     code = re.sub("^    ", "", example, flags=re.MULTILINE)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={"MPLBACKEND": "Agg", "PATH": ""})
     assert (tmp_path / "sigma.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("bin_s", [1e-12, 0.0, -1.0, float("nan"), 1e-300])
+@pytest.mark.parametrize("name", ["throughput", "paths"])
+def test_bins_that_nobody_could_see_are_refused(run: segue.Run, name: str, bin_s: float) -> None:
+    with pytest.raises(ValueError, match="bin_s: .*expected"):
+        drawing(name)(run, bin_s=bin_s)
+
+
+@pytest.mark.parametrize("name", [*(name for name in OF_A_RUN if name not in OF_CAPTURES), "populations"])
+def test_figures_of_a_run_refuse_captures(analysis: segue.Analysis, name: str) -> None:
+    with pytest.raises(TypeError, match="Analysis: expected a run"):
+        drawing(name)(analysis)

@@ -201,3 +201,13 @@ def test_a_correspondent_that_speaks_ipv6_alone_is_spoken_to_without_a_nonce() -
     moving = text.replace("radios = 2", "radios = 2\nplain = true", 1)
     with pytest.raises(segue.ScenarioError, match=r"host\[1\].plain: `mn` moves: expected a host that stays"):
         segue.run(moving, upward)
+
+
+def test_folders_may_be_named_by_text(tmp_path: Path) -> None:
+    made = segue.run("sigma", {"duration": "3 s"}, trace=str(tmp_path / "frames"), pcap=str(tmp_path / "captures"))
+    assert made.packets.height > 0
+    assert (tmp_path / "frames" / "packets.parquet").is_file()
+    assert [name for name, _ in made.captures()] == sorted(path.name for path in (tmp_path / "captures").iterdir())
+    for name in ("trace", "pcap"):
+        with pytest.raises(segue.ScenarioError, match=f"{name}: expected the name of a folder"):
+            segue.run("sigma", {"duration": "3 s"}, **{name: ""})
