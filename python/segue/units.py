@@ -39,11 +39,16 @@ _FACTORS: dict[str, dict[str, str]] = {
 UNITS = {name: Unit(base, Fraction(factor)) for base, names in _FACTORS.items() for name, factor in names.items()}
 """Every unit by its name."""
 
+BEYOND = 10**280
+"""No quantity is so large: a double holds smaller ones in every unit."""
+MOST_LETTERS = 1000
+"""Of a number."""
+
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([^\s\d.,]*)\s*")
 
 
 def split(text: str) -> tuple[Fraction, str] | None:
-    """The number of a quantity and its unit, empty if there is none; nothing if it is no quantity.
+    """The number of a quantity and its unit, empty if there is none; nothing if it is no quantity, or `BEYOND`.
 
     >>> split("200 ms"), split("1.5e3"), split("sigma")
     ((Fraction(200, 1), 'ms'), (Fraction(1500, 1), ''), None)
@@ -51,7 +56,9 @@ def split(text: str) -> tuple[Fraction, str] | None:
     match = _QUANTITY.fullmatch(text)
     if match is None or (match[2] and match[2] not in UNITS):
         return None
-    return Fraction(match[1]), match[2]
+    if len(match[1]) > MOST_LETTERS or abs(number := Fraction(match[1])) >= BEYOND:
+        return None
+    return number, match[2]
 
 
 _SHOWN = {

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from command import Segue
 from segue.running import job
 from segue.scenarios import load
 from segue.units import UNITS, in_words, percent, split
@@ -47,3 +48,24 @@ def test_values_are_shown_in_a_unit_that_fits() -> None:
     assert shown == [(1e6, "\N{GREEK SMALL LETTER MU}s"), (1e3, "ms"), (1.0, "s")]
     assert [in_words("bit/s", value)[1] for value in (999.0, 1e6)] == ["kbit/s", "Mbit/s"]
     assert (percent(0.9999), percent(0.95)) == ("99.9 %", "95 %")
+
+
+@pytest.mark.parametrize("text", ["1e999 ms", "-1e999", "9" * 400 + " s", "9" * 5000, "0." + "9" * 5000 + " s"])
+def test_numbers_that_a_double_does_not_hold_are_no_quantities(text: str) -> None:
+    assert split(text) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--grid", "l2.latency=1e999ms"),
+        ("--grid", "l2.latency=1ms..1e999ms*10"),
+        ("--grid", "l2.latency=100ms", "--until", "interruption +-1e999 %"),
+        ("--grid", "l2.latency=100ms", "--budget", "1e999s"),
+    ],
+    ids=" ".join,
+)
+def test_numbers_that_a_double_does_not_hold_are_refused_in_a_line(segue: Segue, arguments: tuple[str, ...]) -> None:
+    done = segue("sweep", "sigma", *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "1e999" in done.stderr.replace(" ", "")
