@@ -185,7 +185,7 @@ def test_the_example_runs_as_it_stands_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bin_s", [1e-12, 0.0, -1.0, float("nan"), 1e-300])
 @pytest.mark.parametrize("name", ["throughput", "paths"])
 def test_bins_that_nobody_could_see_are_refused(run: segue.Run, name: str, bin_s: float) -> None:
-    with pytest.raises(ValueError, match="bin_s: .*expected"):
+    with pytest.raises(ValueError, match=r"bin_s: .*expected"):
         drawing(name)(run, bin_s=bin_s)
 
 

@@ -80,7 +80,26 @@ def run_command(arguments: list[str]) -> int:
     return status if isinstance(status, int) else 0
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command whose texts are UTF-8; names of files may be any bytes."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        for param in self.params:
+            given = ctx.params.get(param.name or "")
+            # what is handed over to another program is that program's
+            if param.type is not click.UNPROCESSED:
+                for text in given if isinstance(given, tuple) else (given,):
+                    if isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text):
+                        raise click.UsageError(f"{param.get_error_hint(ctx)}: {text!a}: expected UTF-8")
+        return super().invoke(ctx)
+
+
+class _Commands(click.Group):
+    command_class = _Command
+    group_class = type
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="segue", message="%(prog)s %(version)s")
 def app() -> None:
     """What happens to a connection while its host moves between networks."""
