@@ -36,10 +36,10 @@ def check_metadata(raw: object) -> None:
     _expect(bool(seeds) and all(_is_count(seed) for seed in seeds), "seeds")
     _expect(rule["until"] is None or isinstance(rule["until"], str), "until")
     _expect(_is_count(rule["most"]), "most")
-    axes = _list(document["axes"], "axes")
+    axes = [_mapping(axis, "axis") for axis in _list(document["axes"], "axes")]
     _expect(bool(axes), "axes")
     for axis in axes:
-        _check_axis(_mapping(axis, "axis"))
+        _check_axis(axis)
     columns = [axis["column"] for axis in axes]
     _expect(len(set(columns)) == len(columns), "columns")
 
@@ -62,7 +62,6 @@ def check_frame(frame: pl.DataFrame, axes: Sequence[Axis], extra: Sequence[str])
     for name in extra:
         _expect(frame.schema.get(name) in {pl.Float64(), pl.Boolean(), pl.String()}, name)
     for axis in axes:
-        # of what is missing, `is_in` is missing too
         _expect(frame[axis.column].null_count() == 0 and bool(frame[axis.column].is_in(axis.values).all()), axis.column)
     _expect(frame["seed"].null_count() == 0, "seed")
     for name, kind in frame.schema.items():
