@@ -64,13 +64,14 @@ fn deactivates(s: &ScenarioFile) -> bool {
 
 pub(crate) fn host_config(s: &ScenarioFile, host: &HostEntry, number: u32, seed: u64) -> HostConfig {
     let mut interfaces: Vec<InterfaceConfig> = Vec::new();
+    let is_told = comes_and_goes(s, &host.name);
     for (link, end) in wired_ends(s, &host.name) {
         interfaces.push(InterfaceConfig {
             link_layer: link_layer(number, interfaces.len() as u8),
-            addressing: if s.link[link].outages.is_empty() {
-                Addressing::Static(vec![host_wire_address(s, &host.name, link, end)])
-            } else {
+            addressing: if is_told {
                 Addressing::WhileUp(vec![host_wire_address(s, &host.name, link, end)])
+            } else {
+                Addressing::Static(vec![host_wire_address(s, &host.name, link, end)])
             },
         });
     }

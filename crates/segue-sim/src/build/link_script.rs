@@ -3,6 +3,7 @@
 use crate::network::link_script::{Change, ChangeKind};
 use crate::scenario::model::{LinkEntry, ScenarioFile};
 use segue_proto::{Duration, Instant, sigma};
+use std::collections::BTreeSet;
 
 /// Whether a host is on a wire that comes and goes.
 pub(crate) fn comes_and_goes(s: &ScenarioFile, host: &str) -> bool {
@@ -10,14 +11,25 @@ pub(crate) fn comes_and_goes(s: &ScenarioFile, host: &str) -> bool {
     wires.into_iter().any(|l| !l.outages.is_empty())
 }
 
-/// All changes of all links, in order. A link that is up at the beginning says so.
+/// All changes of all links, in order. A link that is up at the beginning says so, if it or another of its host comes and goes: where
+/// some links of a host are told of, all are, or its policy would not know of one that is always there.
 pub(super) fn changes(s: &ScenarioFile) -> Vec<Change> {
     let warns = super::hosts::handover(s).policy == sigma::Policy::LastMoment;
     let margin = warns.then_some(s.handover.margin);
+    let come_and_go = s.link.iter().filter(|l| !l.outages.is_empty());
+    let told: BTreeSet<&String> = come_and_go
+        .flat_map(|l| &l.between)
+        .filter(|name| s.host.named(name).is_some())
+        .collect();
     let mut all = Vec::new();
     for (number, link) in s.link.iter().enumerate() {
         let segment = (s.cell.len() + number) as u16;
-        let own = of_link(link, margin);
+        let is_told_of = link.between.iter().any(|name| told.contains(name));
+        let own = if link.outages.is_empty() && is_told_of {
+            vec![(Instant::ZERO, ChangeKind::Up)]
+        } else {
+            of_link(link, margin)
+        };
         all.extend(own.into_iter().map(|(time, kind)| Change {
             time,
             link: number as u32,
