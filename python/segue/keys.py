@@ -36,6 +36,7 @@ class Key:
         units: The units that it may have.
         example: A value, as a scenario has it; None if there is nothing to say.
         required: Whether its table has to have it.
+        unless: The key that it need not be there with, if it is required and there is one.
         default: What is used if it is left out, as a scenario has it; None where that depends on others.
         choices: The values that it may have, if they are few.
         range: What its value may be, in words with units: "10 us to 1 s"; empty if there is no bound.
@@ -49,6 +50,7 @@ class Key:
     units: tuple[str, ...]
     example: str | None
     required: bool
+    unless: str | None
     default: str | None
     choices: tuple[Choice, ...]
     range: str
@@ -92,7 +94,11 @@ def find(prefix: str) -> list[Key]:
     parts = wanted.split(".")
     for left_out in range(1, len(parts)):
         rest = ".".join(parts[:left_out] + parts[left_out + 1 :])
-        found = [key for name, key in known.items() if _begins(name, rest) and f"{parts[left_out - 1]}[]" in key.key]
+        # the part before is its list; without more behind it, only a number is surely an entry and no misspelt key
+        entry = f"{'.'.join(parts[:left_out])}[]."
+        if left_out == len(parts) - 1 and not parts[left_out].isdecimal():
+            continue
+        found = [key for name, key in known.items() if _begins(name, rest) and f"{key.key}.".startswith(entry)]
         if found:
             return found
     by_last = [name for name in known if name.rpartition(".")[2] == wanted]
@@ -164,7 +170,7 @@ LARGE = 2**16
 def default_of(key: Key) -> str:
     """What is used if it is left out, in words."""
     if key.required:
-        return "required"
+        return f"required unless there is `{key.unless}`" if key.unless else "required"
     return key.default or ""
 
 
@@ -192,6 +198,7 @@ def _key(one: dict[str, object]) -> Key:
         units=tuple(dict.fromkeys(map(str, units))),
         example=_written(one["example"]),
         required=bool(one["required"]),
+        unless=_unless(str(one["key"])),
         default=_written(one["default"]),
         choices=tuple(Choice(value=str(_written(c["value"])), meaning=c["meaning"]) for c in choices),
         range=str(one["range"] or ""),
@@ -199,6 +206,39 @@ def _key(one: dict[str, object]) -> Key:
         greatest=greatest if isinstance(greatest, int | float) else None,
         meaning=str(one["meaning"]),
     )
+
+
+def _unless(key: str) -> str | None:
+    """The key that takes the place of one: what a table's other forms require, in the schema."""
+    table, _, name = key.rpartition(".")
+    forms = _forms().get(table.removesuffix("[]"), [])
+    others = [form for form in forms if name not in form]
+    own = {one for form in forms if name in form for one in form}
+    instead = set.intersection(*map(set, others)) - own if own and others else set()
+    return min(instead, default=None)
+
+
+@cache
+def _forms() -> dict[str, list[frozenset[str]]]:
+    """What each form of the file's own tables requires."""
+    whole = json.loads(_native.scenario_schema())
+
+    def required(schema: object) -> list[frozenset[str]]:
+        if not isinstance(schema, dict):
+            return []
+        if "properties" in schema:
+            return [frozenset(schema.get("required", []))]
+        named = whole["definitions"].get(str(schema.get("$ref", "")).rpartition("/")[2])
+        inner = [
+            named,
+            schema.get("items"),
+            *schema.get("anyOf", []),
+            *schema.get("oneOf", []),
+            *schema.get("allOf", []),
+        ]
+        return [form for one in inner for form in required(one)]
+
+    return {name: required(schema) for name, schema in whole["properties"].items()}
 
 
 def _written(value: object) -> str | None:
