@@ -86,6 +86,11 @@ def _find(name: str) -> Scenario | None:
 
 
 def _unknown(name: str) -> str:
+    beside = Path(f"{name}.toml")
+    if beside.is_file():
+        return f"{name}: no such file or scenario: did you mean {beside}?"
+    if name.endswith(".toml") and not name.startswith("scenarios/"):
+        return f"{name}: no such file: expected one that exists, or a name of those that `segue scenarios list` shows"
     wanted = name.removeprefix("scenarios/").removesuffix(".toml")
     known = {}
     for path in sorted(BUNDLED.rglob("*.toml")):
