@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import segue
+from segue.scenarios import bundled
 from segue.summary import dead_flows, death_texts, flow_interruptions, flow_table, headline, worst_first
 from test_agreement import TWO_PHONES
 
@@ -49,6 +51,38 @@ def test_a_dead_flow_is_silent_for_its_own_time_whatever_healed_before() -> None
     table = flow_table(run.metrics)
     assert table.rows[0][table.columns.index("silent")] == "≥ 8.000 s"
     assert _document(run)["flows"][0]["interruption_s"] == flow.longest_gap_s
+
+
+def test_a_silence_that_a_handover_ends_is_no_outage_beside_it(tmp_path: Path) -> None:
+    """Cells with a gap between them: the first packet over the new path is a copy of one that had arrived."""
+    text = bundled("templates/two-cells").text
+    assert text.count('radius = "40 m"') == 2
+    scenario = text.replace('radius = "40 m"', 'radius = "30 m"')
+    metrics = segue.run(scenario, trace=False, pcap=tmp_path).metrics
+    [flow] = metrics.flows
+    moves = [row for row in metrics.handovers if row.interruption_s is not None]
+    assert len(moves) == 4
+    assert flow.outages == ()
+    assert metrics.interruption_s is not None
+    assert metrics.interruption_s.count == len(moves)
+    assert metrics.interruption_s.max == flow.longest_gap_s > 5
+
+    found = segue.analyze(*(tmp_path / f"{host}.pcapng" for host in ("server", "phone"))).findings
+    assert [row.interruption_s for row in found.handovers] == pytest.approx([row.interruption_s for row in moves])
+    assert [row for row in found.handovers if row.settling_gap_s > 5 > row.interruption_s] == []
+    [there] = found.flows
+    assert there.forward.outages + there.reverse.outages == ()
+
+
+def test_a_silence_is_that_of_the_handover_past_a_path_that_carried_little() -> None:
+    """The cable is pulled, the home agent has another address 4 s later, and the correspondent a second after that."""
+    metrics = segue.run(bundled("templates/vertical").text, {"duration": "60 s"}, trace=False).metrics
+    [flow] = metrics.flows
+    [move] = metrics.handovers
+    assert move.latency_s is not None
+    assert move.interruption_s == flow.longest_gap_s > 4
+    assert move.latency_s > move.interruption_s
+    assert flow.outages == ()
 
 
 def test_those_that_are_dead_for_longest_stand_first() -> None:

@@ -8,7 +8,8 @@
 //! - **Handover latency**: last data segment received through the old path to the first received through the new one
 //!   (000 section VI-A). Signed: negative while the old path still drains after the new one has begun.
 //! - **Interruption**: longest gap between two arrivals of new data, by whatever path, from that last segment on the old
-//!   path until the handover has settled. Segments received before end no gap: the application gets nothing from them.
+//!   path until the handover has settled. Segments received before end no gap: the application gets nothing from them. Nor
+//!   does one that is there already: a handover that it settles is silent until the next new data on that path.
 //! - **Packets lost to a handover**: packets lost for [`LossCause::Handover`] since the handover before it settled,
 //!   those still on their way to the old path included (000 section VI-B counts them over the run).
 //!
@@ -153,6 +154,8 @@ pub struct HandoverMeter<P: Row = Ipv6Addr> {
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
     settled: Rows<Settled<P>>,
+    /// Nothing new has arrived since before the last of them began.
+    silent_since_settled: bool,
     totals: DataTotals,
 }
 
@@ -195,6 +198,7 @@ impl<P: Row> Default for HandoverMeter<P> {
             last_new_data_ns: None,
             lost_since_settled: 0,
             settled: Rows::default(),
+            silent_since_settled: false,
             totals: DataTotals::default(),
         }
     }
@@ -256,6 +260,9 @@ impl<P: Row + Eq> HandoverMeter<P> {
         self.last_arrival_ns = Some(time_ns);
         if self.boundaries.is_new(tsn) && self.boundaries.assign(tsn, path) {
             self.old_path_resent = false;
+        }
+        if useful_bytes > 0 && core::mem::take(&mut self.silent_since_settled) {
+            self.end_silence(path, tsn, gap_ns);
         }
         match &self.current {
             None => {
@@ -361,18 +368,33 @@ impl<P: Row + Eq> HandoverMeter<P> {
                 candidate.segments += u32::from(belongs);
             }
             // A third path takes over only with data of its own.
-            Some(_) if !belongs => return,
-            _ => {
+            Some(candidate) if !belongs => {
+                candidate.longest_gap_ns = candidate.longest_gap_ns.max(gap_ns);
+                return;
+            }
+            other => {
+                // the old path has not gone on since
+                let longest_gap_ns = other.map_or(0, |c| c.longest_gap_ns);
                 self.candidate = Some(Candidate {
                     path,
                     first_received_ns: time_ns,
                     segments: u32::from(belongs),
-                    longest_gap_ns: gap_ns,
+                    longest_gap_ns: longest_gap_ns.max(gap_ns),
                 });
             }
         }
         if self.candidate.is_some_and(|c| c.segments >= SETTLE_SEGMENTS) || self.candidate_is_announced() {
             self.settle();
+        }
+    }
+
+    /// New data arrives over `path`, the first since before the last handover began: so long it was silent, unless what
+    /// ends the silence is the next handover.
+    #[cold]
+    fn end_silence(&mut self, path: P, tsn: Tsn, gap_ns: u64) {
+        let goes_on = self.path() == Some(path) || self.drains_settled(path, tsn);
+        if let Some(last) = self.settled.last_mut().filter(|_| goes_on) {
+            last.interruption_ns = last.interruption_ns.max(gap_ns);
         }
     }
 
@@ -408,6 +430,9 @@ impl<P: Row + Eq> HandoverMeter<P> {
             interruption_ns: candidate.longest_gap_ns,
             lost_packets: core::mem::take(&mut self.lost_since_settled),
         });
+        self.silent_since_settled = self
+            .last_new_data_ns
+            .is_some_and(|last| last < candidate.first_received_ns);
         self.current = self.last_arrival_ns.map(|last_received_ns| CurrentPath {
             path: candidate.path,
             last_received_ns,

@@ -433,3 +433,75 @@ fn what_was_on_its_way_before_the_announcement_does_not_move_data_back() {
     assert_eq!(report.handovers.len(), 1, "{report:?}");
     assert_eq!(report.handovers[0].latency_s, -0.015);
 }
+
+/// Nothing new comes from 10 ms on; B is announced, and a copy of what had arrived is the first over it, at 200 ms. The
+/// first new data at 500 ms, by `path`, is one before the move or one after it.
+fn copy_that_settles(path: Ipv6Addr, tsn: u32) -> HandoverReport {
+    let mut meter = HandoverMeter::new();
+    feed(
+        &mut meter,
+        &[Send(0, A, 1), Send(0, A, 2), Recv(5, A, 1), Recv(10, A, 2)],
+    );
+    feed(&mut meter, &[Send(20, A, 3), Send(20, A, 4)]);
+    meter.path_announced(B);
+    meter.data_sent(150_000_000, B, Tsn(2));
+    meter.data_received(200_000_000, B, Tsn(2), 0);
+    assert_eq!(meter.handovers_settled(), 1);
+    if tsn > 4 {
+        meter.data_sent(400_000_000, path, Tsn(tsn));
+    }
+    meter.data_received(500_000_000, path, Tsn(tsn), 1000);
+    // a silence that begins after the handover is not its
+    feed(&mut meter, &[Send(1400, B, 9), Recv(1500, B, 9)]);
+    meter.finish()
+}
+
+#[test]
+fn silence_that_a_copy_settles_lasts_until_new_data_comes_over_the_new_path() {
+    for tsn in [3, 5] {
+        let report = copy_that_settles(B, tsn);
+        assert_eq!(report.handovers[0].time_s, 0.2);
+        assert_eq!(report.handovers[0].interruption_s, 0.49, "TSN {tsn}: {report:?}");
+    }
+    let drained = copy_that_settles(A, 3);
+    assert_eq!(drained.handovers[0].interruption_s, 0.49, "{drained:?}");
+}
+
+#[test]
+fn silence_that_the_next_handover_ends_is_not_the_one_befores() {
+    const C: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
+    let mut meter = HandoverMeter::new();
+    feed(&mut meter, &[Send(0, A, 1), Recv(10, A, 1)]);
+    meter.path_announced(B);
+    meter.data_sent(150_000_000, B, Tsn(1));
+    meter.data_received(200_000_000, B, Tsn(1), 0);
+    feed(
+        &mut meter,
+        &[Send(400, C, 2), Send(410, C, 3), Recv(500, C, 2), Recv(510, C, 3)],
+    );
+    let found = meter.finish().handovers;
+    let interruptions: Vec<f64> = found.iter().map(|h| h.interruption_s).collect();
+    assert_eq!(interruptions, [0.19, 0.49], "{found:?}");
+}
+
+#[test]
+fn silence_before_a_path_that_carried_one_segment_belongs_to_the_handover_past_it() {
+    const C: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
+    let trace = [
+        Send(0, A, 1),
+        Recv(10, A, 1),
+        Send(900, B, 2),
+        Recv(910, B, 2),
+        Send(1000, C, 3),
+        Send(1010, C, 4),
+        Recv(1020, C, 3),
+        Recv(1030, C, 4),
+    ];
+    for report in [report(&trace), report_of_receiver(&trace)] {
+        let [handover] = &report.handovers[..] else {
+            panic!("{report:?}")
+        };
+        assert_eq!((handover.from, handover.to), (A, C));
+        assert_eq!((handover.latency_s, handover.interruption_s), (1.01, 0.9));
+    }
+}

@@ -179,12 +179,14 @@ impl Mover {
             && self.candidate.as_ref().is_none_or(|c| c.path != a.path)
         {
             let (bytes_before, rtt_before_s) = before();
+            let settling_gap_ns = self.candidate.take().map_or(0, |c| c.settling_gap_ns);
             self.candidate = Some(Surroundings {
                 path: a.path,
                 begin_ns: a.last_data_ns,
                 first_new_ns: a.time_ns,
                 bytes_before,
                 rtt_before_s,
+                settling_gap_ns,
                 ..Surroundings::default()
             });
         }
