@@ -119,7 +119,7 @@ def sentence(metrics: Metrics) -> str:
         longest = time_text(gaps.max, censored=gaps.max_censored).removeprefix("≥ ")
         worst = f"the worst interruption took {bound}{longest}"
     lost = metrics.packets_lost_to_handover
-    cost = f"{lost} {'packet' if lost == 1 else 'packets'} lost to it" if lost else ""
+    cost = f"{lost} {'packet' if lost == 1 else 'packets'} lost to handovers" if lost else ""
     parts = [part for part in (lived, worst, cost) if part]
     return f"{moved}: {', '.join(parts)}."
 

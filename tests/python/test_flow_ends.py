@@ -11,7 +11,7 @@ import pytest
 
 import segue
 from segue.scenarios import bundled
-from segue.summary import dead_flows, death_texts, flow_interruptions, flow_table, headline, worst_first
+from segue.summary import dead_flows, death_texts, flow_interruptions, flow_table, headline, sentence, worst_first
 from test_agreement import TWO_PHONES
 
 # A phone that is gone before it has an address.
@@ -66,6 +66,9 @@ def test_a_silence_that_a_handover_ends_is_no_outage_beside_it(tmp_path: Path) -
     assert metrics.interruption_s is not None
     assert metrics.interruption_s.count == len(moves)
     assert metrics.interruption_s.max == flow.longest_gap_s > 5
+    lost = metrics.packets_lost_to_handover
+    assert lost == sum(row.lost_packets or 0 for row in moves) > max(row.lost_packets or 0 for row in moves)
+    assert sentence(metrics).endswith(f", {lost} packets lost to handovers.")
 
     found = segue.analyze(*(tmp_path / f"{host}.pcapng" for host in ("server", "phone"))).findings
     assert [row.interruption_s for row in found.handovers] == pytest.approx([row.interruption_s for row in moves])
