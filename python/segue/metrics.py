@@ -553,6 +553,11 @@ class Metrics:
         return cls(**values, extra={name: value for name, value in raw.items() if name not in own})
 
     @property
+    def longest_gap_is_bound(self) -> bool:
+        """Whether `longest_gap_s` is a lower bound: the silence of a dead flow may become longer than it."""
+        return any(flow.silence_s is not None for flow in self.flows)
+
+    @property
     def handover_latency_mean_s(self) -> float | None:
         """Mean handover latency over the run's handovers, seconds: what one point of the paper's figures shows."""
         known = [handover.latency_s for handover in self.handovers if handover.latency_s is not None]

@@ -354,7 +354,7 @@ def _longest_gap(metrics: Metrics) -> str:
     worst = max(metrics.flows, key=lambda flow: flow.longest_gap_s, default=None)
     if worst is None:
         return time_text(metrics.longest_gap_s)
-    text = time_text(worst.longest_gap_s, censored=worst.censored)
+    text = time_text(worst.longest_gap_s, censored=metrics.longest_gap_is_bound)
     notes = [flow_name(worst)] if len(metrics.flows) > 1 else []
     if worst.longest_gap_at_s is not None:
         notes.append(_why(worst, worst.longest_gap_at_s, metrics.handovers))

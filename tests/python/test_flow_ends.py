@@ -88,6 +88,16 @@ def test_a_silence_is_that_of_the_handover_past_a_path_that_carried_little() -> 
     assert flow.outages == ()
 
 
+def test_a_dead_flow_makes_the_longest_gap_of_another_a_lower_bound() -> None:
+    run = _none("45 s")
+    assert run.metrics.longest_gap_is_bound
+    [row] = segue.sweep("sigma", {"wire": "typed"}, {"scheme": "none", "duration": "45 s"}, seeds=1).frame.to_dicts()
+    assert row["longest_gap_censored"]
+    assert f"≥ {row['longest_gap_s']:.3f}"[:6] in dict(headline(run.metrics))["longest time without new data"]
+    [alive] = segue.sweep("sigma", {"wire": "typed"}, {"duration": "45 s"}, seeds=1).frame.to_dicts()
+    assert not alive["longest_gap_censored"]
+
+
 def test_those_that_are_dead_for_longest_stand_first() -> None:
     run = segue.run(TWO_PHONES, {"scheme": "none", "duration": "60 s"}, trace=False)
     silent = [flow.silence_s for flow in dead_flows(run.metrics) if flow.silence_s is not None]

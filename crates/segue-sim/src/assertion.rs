@@ -290,10 +290,9 @@ impl Quantity {
             }
             Self::HandoverLatency => m.handover_latency_s.as_ref()?.max,
             Self::LongestGap => {
-                let mut longest = m.flows.iter().filter(|f| f.end.longest_gap_s >= m.longest_gap_s);
                 return Some(Found {
                     value: m.longest_gap_s,
-                    is_bound: longest.any(|f| f.end.censored),
+                    is_bound: m.longest_gap_is_bound(),
                 });
             }
             Self::Loss => lost as f64 / m.packets_sent.max(1) as f64,
@@ -428,6 +427,27 @@ mod tests {
         );
         assert!(said("interruption > 2 s").holds && said("longest_gap > 2 s").holds);
         assert!(!said("longest_gap < 9 s").holds && !said("interruption == 2 s").holds);
+    }
+
+    #[test]
+    fn a_flow_that_is_dead_makes_a_longer_gap_of_another_a_lower_bound() {
+        let mut metrics = with_blackhole("for = \"1200 ms\"");
+        let mut other = with_blackhole("").flows.remove(0);
+        let silence_s = other.end.silence_s.unwrap();
+        let holds = |m: &Metrics| "longest_gap < 4 s".parse::<Assertion>().unwrap().check(m).holds;
+        assert!(holds(&metrics));
+        // it had been silent for longer before, or it had not
+        (metrics.longest_gap_s, metrics.flows[0].end.longest_gap_s) = (silence_s + 0.1, silence_s + 0.1);
+        for censored in [true, false] {
+            other.end.censored = censored;
+            let flows = vec![metrics.flows[0].clone(), other.clone()];
+            let both = Metrics {
+                flows,
+                ..metrics.clone()
+            };
+            assert!(both.longest_gap_is_bound() && !holds(&both));
+        }
+        assert!(holds(&metrics));
     }
 
     #[test]

@@ -125,6 +125,14 @@ pub struct Metrics {
     pub packet_hops: u64,
 }
 
+impl Metrics {
+    /// Whether [`longest_gap_s`](Self::longest_gap_s) is a lower bound: the silence of a dead flow may become longer than it.
+    #[must_use]
+    pub fn longest_gap_is_bound(&self) -> bool {
+        self.flows.iter().any(|flow| flow.end.silence_s.is_some())
+    }
+}
+
 /// Counters of concurrent multipath transfer, of all hosts together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct MultipathMetrics {

@@ -72,10 +72,6 @@ def _longest_is_bound(metrics: Metrics) -> bool | None:
     return any(is_bound for _, is_bound in gaps) if gaps else None
 
 
-def _gap_is_bound(metrics: Metrics) -> bool:
-    return any(flow.censored for flow in metrics.flows if flow.longest_gap_s >= metrics.longest_gap_s)
-
-
 METRICS: tuple[Metric, ...] = (
     Metric("interruption", "interruption_s", "s", "longest interruption", _longest,
            "interruption_censored", _longest_is_bound),
@@ -94,7 +90,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("handover_latency.mean", "handover_latency_mean_s", "s", "mean handover latency",
            lambda m: m.handover_latency_mean_s),
     Metric("longest_gap", "longest_gap_s", "s", "longest time without new data", lambda m: m.longest_gap_s,
-           "longest_gap_censored", _gap_is_bound),
+           "longest_gap_censored", lambda m: m.longest_gap_is_bound),
     Metric("handovers", "handovers", "", "handovers", lambda m: len(m.handovers)),
     Metric("dead_flows", "dead_flows", "", "flows that died",
            lambda m: sum(flow.state == "dead" for flow in m.flows)),

@@ -429,10 +429,7 @@ fn figures(m: &Metrics) -> Vec<(&'static str, Option<Figure>)> {
             "longest gap, ms",
             Some(Figure {
                 value: m.longest_gap_s * 1e3,
-                is_bound: m
-                    .flows
-                    .iter()
-                    .any(|f| f.end.censored && f.end.longest_gap_s >= m.longest_gap_s),
+                is_bound: m.longest_gap_is_bound(),
             }),
         ),
         ("throughput, Mbit/s", Figure::exact(m.throughput_bps / 1e6)),
