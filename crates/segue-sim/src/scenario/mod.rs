@@ -28,6 +28,7 @@ pub mod remedy;
 pub mod schemes;
 mod shape;
 pub mod sharing;
+mod standing_in;
 pub mod tcp;
 pub mod technology;
 mod timers;

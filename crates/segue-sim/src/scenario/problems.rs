@@ -1,13 +1,13 @@
 //! All that is wrong with a scenario file at once, and where.
 //!
 //! A scenario is refused for the first thing that is wrong with it. Here that is put right for the time being, by a value that the key
-//! may have, and the rest is looked at.
+//! may have, and the rest is looked at. What is then wrong with one such value and not with another is nobody's fault but the value's:
+//! it is not told.
 
-use super::keys::{self, Key};
-use super::{Scenario, ScenarioError, overrides};
-use serde_json::Value as Json;
+use super::standing_in::Attempt;
+use super::{ScenarioError, overrides};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use toml::{Spanned, Table, Value};
 
 /// The most that is said of a file.
 const MOST: usize = 50;
@@ -43,21 +43,31 @@ pub fn problems(text: &str, file: &str) -> Problems {
         return Problems { found, more: true };
     }
     let mut problems = Problems::default();
-    let mut repaired: Table = text.parse().unwrap_or_default();
-    let known = keys::keys();
-    while let Some(error) = refused(&repaired, file) {
-        let again = problems.found.iter().any(|found| found.error == error);
-        if again || problems.found.len() == MOST || !repair(&mut repaired, &error, &known) {
+    let mut attempt = Attempt::new(text.parse().unwrap_or_default(), file);
+    while let Some(error) = attempt.refused() {
+        let told = attempt.as_written(&error);
+        let again = problems.found.iter().any(|found| found.error == told);
+        if again || problems.found.len() == MOST || attempt.is_set_aside(&error) || attempt.is_over() {
             problems.more = true;
+            break;
         }
-        if !again {
-            let span = (error.source == file)
-                .then(|| place(written.get_ref(), &error.key))
-                .flatten();
-            let at = span.map(|start| position(text, start));
-            problems.found.push(Found { at, error });
+        if let Some(replaced) = attempt.replaced_by(&error) {
+            if attempt.replace_again(replaced) {
+                continue;
+            }
+            problems.more = true;
+            break;
         }
-        if problems.more {
+        if attempt.sets_aside(&error) {
+            continue;
+        }
+        let span = (error.source == file)
+            .then(|| place(written.get_ref(), &told.key))
+            .flatten();
+        let at = span.map(|start| position(text, start));
+        problems.found.push(Found { at, error: told });
+        if !attempt.repair(&error) {
+            problems.more = true;
             break;
         }
     }
@@ -70,11 +80,6 @@ fn not_toml(text: &str, file: &str, error: &toml::de::Error) -> Found {
         at: error.span().map(|span| position(text, span.start)),
         error: ScenarioError::new(file, "", format!("is not TOML: {}", error.message())),
     }
-}
-
-fn refused(table: &Table, file: &str) -> Option<ScenarioError> {
-    let text = toml::to_string(table).ok()?;
-    Scenario::from_toml(&text, file, &[]).err()
 }
 
 /// Where the key is, or the nearest around it that the file has.
@@ -116,76 +121,6 @@ fn position(text: &str, start: usize) -> (usize, usize) {
         before.matches('\n').count() + 1,
         before[line..].chars().count() + 1,
     )
-}
-
-/// Puts right what an error is about. Returns false where it cannot.
-fn repair(table: &mut Table, error: &ScenarioError, known: &[Key]) -> bool {
-    if error.key.is_empty() {
-        return false;
-    }
-    let missing = error.problem.strip_prefix("expected the key `");
-    if let Some(missing) = missing.and_then(|rest| rest.split_once('`')) {
-        let key = format!("{}.{}", error.key, missing.0);
-        return allowed(known, &key).is_some_and(|value| put(table, &key, value));
-    }
-    let required = known
-        .iter()
-        .any(|one| one.required && one.key == plain(&error.key));
-    if required {
-        return allowed(known, &error.key).is_some_and(|value| put(table, &error.key, value));
-    }
-    remove(table, &error.key)
-}
-
-/// A value that a key may have, if that depends on nothing else.
-fn allowed(known: &[Key], key: &str) -> Option<Value> {
-    let plain = plain(key);
-    let key = known.iter().find(|one| one.key == plain)?;
-    let value = key.default.clone().or_else(|| key.example.clone());
-    let value = value.or_else(|| key.choices.first().map(|choice| choice.value.clone()));
-    match value.or_else(|| key.least.clone())? {
-        Json::String(text) => Some(Value::String(text)),
-        Json::Bool(yes) => Some(Value::Boolean(yes)),
-        Json::Number(number) => number
-            .as_i64()
-            .map(Value::Integer)
-            .or_else(|| number.as_f64().map(Value::Float)),
-        _ => None,
-    }
-}
-
-/// A key without the numbers of entries.
-fn plain(key: &str) -> String {
-    let parts = key.split('.').map(|part| match part.split_once('[') {
-        Some((name, _)) => format!("{name}[]"),
-        None => part.to_owned(),
-    });
-    parts.collect::<Vec<_>>().join(".")
-}
-
-fn put(table: &mut Table, key: &str, value: Value) -> bool {
-    overrides::put(table, &overrides::with_dots(key), value, "").is_ok()
-}
-
-/// Takes a key out, or an entry of a list.
-fn remove(table: &mut Table, key: &str) -> bool {
-    let dotted = overrides::with_dots(key);
-    let Some((around, last)) = dotted.rsplit_once('.') else {
-        return table.remove(&dotted).is_some();
-    };
-    let mut parts = around.split('.');
-    let Some(first) = parts.next().and_then(|part| table.get_mut(part)) else {
-        return false;
-    };
-    let inside = parts.try_fold(first, |at, part| match at {
-        Value::Table(table) => table.get_mut(part),
-        Value::Array(entries) => entries.get_mut(part.parse::<usize>().ok()?),
-        _ => None,
-    });
-    match inside {
-        Some(Value::Table(table)) => table.remove(last).is_some(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -233,6 +168,65 @@ mod tests {
         assert!(found[1].1.contains("did you mean `sack_frequency`?"), "{found:?}");
         assert!(found[2].1.contains("expected one of bulk"), "{found:?}");
         assert!(!more);
+    }
+
+    #[test]
+    fn what_depends_on_a_key_that_is_wrong_is_not_told() {
+        let voice = include_str!("../../../../scenarios/templates/wifi-to-5g.toml")
+            .replace("kind = \"voice\"", "kind = \"vocie\"");
+        let technology = include_str!("../../../../scenarios/templates/wifi-to-5g.toml").replace(
+            "technology = \"wlan-802.11n\"\nrouter",
+            "technology = \"6g\"\nrouter",
+        );
+        let duration = include_str!("../../../../scenarios/templates/wifi-to-5g.toml")
+            .replace("duration = \"60 s\"", "duration = \"60\"");
+        for (text, key) in [
+            (&voice, "application[0].kind"),
+            (&technology, "cell[0].technology"),
+            (&duration, "duration"),
+        ] {
+            let (found, more) = all(text);
+            assert_eq!((found.len(), more), (1, false), "{found:?}");
+            assert!(found[0].1.contains(key), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_beside_a_stand_in_is_told() {
+        let text = BULK
+            .replace("duration = \"60 s\"", "duration = \"60\"\nscheme = \"sigmaa\"")
+            .replace("sack_frequency = 2", "sack_frequency = 0");
+        let (found, more) = all(&text);
+        assert_eq!((found.len(), more), (3, false), "{found:?}");
+        assert!(
+            found[2].1.contains("sctp.sack_frequency: expected at least 1"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_spelt_wrongly_is_not_missed_too() {
+        let text = BULK.replace("duration = ", "duratoin = ");
+        let (found, more) = all(&text);
+        assert_eq!((found.len(), more), (1, false), "{found:?}");
+        assert!(found[0].1.contains("did you mean `duration`?"), "{found:?}");
+    }
+
+    #[test]
+    fn an_entry_that_is_none_does_not_hide_the_next() {
+        let text = "name = \"x\"\nduration = \"9 s\"\napplication = [3, { kind = \"bulk\", from = \"a\", to = \"b\", siz = \"1 MB\" }]\n\
+                    host = [{ name = \"a\" }, { name = \"b\" }]\n\
+                    link = [{ between = [\"a\", \"b\"], rate = \"1 Mbit/s\", delay = \"1 ms\" }]\n";
+        let (found, more) = all(text);
+        assert!(!more && found.len() == 2, "{found:?}");
+        assert_eq!(found[0].0, Some((3, 16)), "{found:?}");
+        assert!(
+            found[1]
+                .1
+                .contains("application[1].siz: unknown key: did you mean `size`?"),
+            "{found:?}"
+        );
+        assert!(found[1].0 > found[0].0, "{found:?}");
     }
 
     #[test]
