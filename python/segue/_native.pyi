@@ -83,6 +83,9 @@ class ScenarioInfo:
     @property
     def warnings(self) -> list[str]:
         """What was accepted and has no effect."""
+    @property
+    def refusal(self) -> str | None:
+        """Why a run would be refused: there is no model of what real hosts can do."""
 
 @final
 class Job:

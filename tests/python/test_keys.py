@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import jsonschema
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -430,3 +432,75 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_place(tmp_path: Path)
         f"mine.toml:{line['hist']}:1: handover.histeresis: unknown key: did you mean `hysteresis`?"
     )
     assert lines[2:] == ["segue: mine.toml: 2 faults"]
+
+
+def test_what_is_required_says_unless_what() -> None:
+    unless = {key.key: key.unless for key in keys() if key.required}
+    assert [unless[key] for key in ("mobile.from", "mobile[].speed", "link[].rate")] == [
+        "mobility",
+        "mobility",
+        "technology",
+    ]
+    assert unless["link[].between"] is None
+    assert unless["mobile.host"] is None
+
+
+@pytest.mark.parametrize("wrong", ["link.rte", "link.0.rte", "mobile.sped"])
+def test_a_key_of_an_entry_that_is_none_is_no_name_of_an_entry(wrong: str) -> None:
+    with pytest.raises(segue.ScenarioError, match="no scenario has such a key: did you mean"):
+        find(wrong)
+
+
+HINTS = [
+    (template, shlex.split(command)[3:])
+    for template in TEMPLATES
+    for line in (ROOT / "scenarios" / "templates" / f"{template}.toml").read_text(encoding="utf-8").splitlines()
+    if (command := line.removeprefix("#").partition("  #")[0].strip()).startswith("segue run ")
+]
+
+
+@pytest.mark.parametrize(("template", "options"), HINTS, ids=str)
+def test_what_a_template_hints_at_runs_without_dead_flows(template: str, options: list[str]) -> None:
+    done = run_in(ROOT, "run", f"templates/{template}", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    flows = json.loads(done.stdout)["flows"]
+    assert flows
+    assert [flow["id"] for flow in flows if flow["state"] != "active"] == []
+
+
+def test_two_cells_with_a_scheme_and_a_transport_of_the_hints_begins_with_an_address() -> None:
+    run = segue.run("templates/two-cells", {"scheme": "ilnp-soft", "application.0.transport": "udp"})
+    assert run.metrics.packets_lost_to_handover + run.metrics.packets_lost_otherwise == 0
+
+
+def test_a_file_is_meant_by_its_name_without_the_end(tmp_path: Path) -> None:
+    assert run_in(tmp_path, "new", "my-walk").returncode == 0
+    for command in ("run", "check"):
+        done = run_in(tmp_path, command, "my-walk")
+        assert (done.returncode, done.stderr) == (
+            2,
+            "segue: my-walk: no such file or scenario: did you mean my-walk.toml?\n",
+        )
+    done = run_in(tmp_path, "check", "nofile.toml")
+    assert done.returncode == 2
+    assert "did you mean" not in done.stderr
+
+
+def test_what_only_real_hosts_can_run_is_told_by_check(tmp_path: Path) -> None:
+    text = (ROOT / "scenarios" / "templates" / "two-cells.toml").read_text(encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(text.replace('scheme = "sigma"', 'scheme = "quic"'), encoding="utf-8")
+    done = run_in(tmp_path, "check", "mine.toml")
+    refused = run_in(tmp_path, "run", "mine.toml").stderr.removeprefix("segue: ")
+    assert "has no model" in refused
+    assert refused in done.stdout
+    assert "can be run\n" not in done.stdout
+
+
+def test_multipath_uses_both_networks_whenever_there_are_two_and_failover_fails_over() -> None:
+    packets = segue.run("templates/multipath").packets
+    data = packets.filter((pl.col("node") == "laptop") & (pl.col("action") == "received") & pl.col("tsn").is_not_null())
+    for begin, end, networks in [(5, 20, 2), (21, 35, 1), (40, 60, 2)]:
+        between = data.filter(pl.col("time_ns").is_between(begin * 10**9, end * 10**9))
+        assert between["destination"].n_unique() == networks, (begin, end)
+    one = segue.run("templates/multipath", {"scheme": "failover"}, trace=False).metrics
+    assert [20 < handover.time_s < 35 for handover in one.handovers] == [True]

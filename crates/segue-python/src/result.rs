@@ -97,6 +97,7 @@ pub(crate) struct ScenarioInfo {
     description: String,
     toml: String,
     warnings: Vec<String>,
+    refusal: Option<String>,
 }
 
 /// Parses and validates a scenario, and conditions on its run, without running it.
@@ -119,5 +120,8 @@ pub(crate) fn check(
             .iter()
             .map(|warning| warning.text.clone())
             .collect(),
+        refusal: segue_sim::check_model(&scenario)
+            .err()
+            .map(|error| error.to_string()),
     })
 }

@@ -36,6 +36,6 @@ pub mod warnings;
 
 pub use output::{Metrics, RunOptions, RunOutput, Trace};
 pub use population::Spread;
-pub use run::{RunError, run, run_into, run_with_cancel};
+pub use run::{RunError, check_model, run, run_into, run_with_cancel};
 pub use scenario::{Scenario, ScenarioError};
 pub use sink::{Sink, SinkError};

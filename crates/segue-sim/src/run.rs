@@ -99,6 +99,18 @@ pub fn run_into(
     cancel: Option<&AtomicBool>,
     sink: &mut dyn Sink,
 ) -> Result<RunOutput, RunError> {
+    check_model(scenario)?;
+    let seed = options.seed.unwrap_or(scenario.file().seed);
+    let mut network = build::network(scenario, seed, &options)?;
+    network.run(cancel, sink)?;
+    Ok(conclude(scenario, seed, network)?)
+}
+
+/// Whether there is a model of what a scenario asks for: some is of real hosts alone.
+///
+/// # Errors
+/// [`RunError::NoModel`], [`RunError::NoProxy`].
+pub fn check_model(scenario: &Scenario) -> Result<(), RunError> {
     let file = scenario.file();
     let (name, scheme) = (scenario.name().to_owned(), file.scheme);
     let named = || toml::Value::try_from(scheme).map_or_else(|_| String::new(), |v| v.to_string());
@@ -115,10 +127,7 @@ pub fn run_into(
             scheme: named(),
         });
     }
-    let seed = options.seed.unwrap_or(scenario.file().seed);
-    let mut network = build::network(scenario, seed, &options)?;
-    network.run(cancel, sink)?;
-    Ok(conclude(scenario, seed, network)?)
+    Ok(())
 }
 
 pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> Result<RunOutput, SinkError> {

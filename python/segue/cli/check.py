@@ -22,7 +22,11 @@ def check_file(scenario: str) -> bool:
         hidden = ", and perhaps more: what is wrong above hides the rest" if more else ""
         click.echo(f"segue: {source.file}: {count}{hidden}", err=True)
         return True
-    for warning in _native.check(source.text, source.file, []).warnings:
+    info = _native.check(source.text, source.file, [])
+    for warning in info.warnings:
         click.echo(f"{source.file}: {warning}")
-    click.echo(f"{source.file}: can be run")
+    if info.refusal is not None:
+        click.echo(f"{source.file}: is for real hosts: `segue run` ends with {info.refusal}")
+    else:
+        click.echo(f"{source.file}: can be run")
     return False
