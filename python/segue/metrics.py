@@ -555,7 +555,7 @@ class Metrics:
     @property
     def longest_gap_is_bound(self) -> bool:
         """Whether `longest_gap_s` is a lower bound: the silence of a dead flow may become longer than it."""
-        return any(flow.silence_s is not None for flow in self.flows)
+        return any(flow.state == "dead" for flow in self.flows)
 
     @property
     def handover_latency_mean_s(self) -> float | None:
