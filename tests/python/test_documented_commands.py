@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,13 +112,27 @@ def run_all(document: str, folder: Path, *, long: bool) -> list[str]:
                 shutil.copy(folder / source, folder / copy)
         elif " sctp listen " in command.text:
             # in one of two terminals
-            other = subprocess.Popen(["bash", "-c", f"exec {command.text}"], cwd=folder, env=environment)
+            other = in_another_terminal(command.text, folder, environment)
+        elif " sctp " in command.text:
+            with other:
+                try:
+                    ran(command.text, folder, environment)
+                finally:
+                    other.terminate()
         else:
             ran(command.text, folder, environment)
-            if " sctp " in command.text:
-                other.terminate()
-                other.wait(timeout=30)
     return made
+
+
+def in_another_terminal(command: str, folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Begin a command that listens at the UDP port of RFC 6951, and go on when it does."""
+    begun = subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=folder, env=environment)
+    end = time.monotonic() + 30
+    while f":{9899:04X} " not in Path("/proc/net/udp6").read_text(encoding="ascii"):
+        assert begun.poll() is None, command
+        assert time.monotonic() < end, command
+        time.sleep(0.05)
+    return begun
 
 
 HERE = [one for one in DOCUMENTS if any(c.elsewhere is None and not c.is_long for c in commands_of(one))]
