@@ -174,6 +174,8 @@ def parse_drawing(text: str) -> Drawing:
 
 def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
     """A line per point: medians with intervals, and of how many runs where not all have the metric."""
+    import polars as pl
+
     from segue.cli.layout import Column, new_console, print_table
 
     columns = [Column(axis.key, right=axis.is_numeric) for axis in result.axes]
@@ -185,7 +187,7 @@ def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
     coverage = []
     settings: list[dict[object, str]] = [dict(zip(axis.values, axis.settings, strict=True)) for axis in result.axes]
     for name in metrics:
-        if str(result.frame.schema[result.metric(name).column]) == "String":
+        if result.frame.schema[result.metric(name).column] == pl.String():
             # words have no median: they are in the file
             continue
         metric, summary = result.metric(name), result.summary(name)

@@ -186,8 +186,7 @@ def _unit_of(column: str) -> str:
     """By what a name of the document ends in."""
     endings = {"_s": "s", "_bps": "bit/s", "_bytes": "B", "bytes": "B"}
     # of `interruption_s.max` the unit is in the name above
-    parts = [part for part in reversed(column.split(".")) if part in _OF_SPREADS or not part.isdecimal()]
-    name = next((part for part in parts if part not in _OF_SPREADS), "")
+    name = next((part for part in reversed(column.split(".")) if part not in _OF_SPREADS), "")
     return next((unit for ending, unit in endings.items() if name.endswith(ending)), "")
 
 

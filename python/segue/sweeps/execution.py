@@ -51,7 +51,8 @@ class Caveats:
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self._tell = tell
-        self._told: set[str] = set()
+        self._known: set[str] = set()
+        self._untold = 0
 
     def note(self, run: Run) -> None:
         """Tell what is new."""
@@ -59,14 +60,19 @@ class Caveats:
         if '"warnings":[]' in run.metrics_json:
             return
         for warning in run.metrics.warnings:
-            if warning.text not in self._told and len(self._told) < MOST_TOLD:
+            if warning.text in self._known:
+                continue
+            if len(self._known) < MOST_TOLD:
                 self._tell(warning.text)
-            self._told.add(warning.text)
+            else:
+                self._untold += 1
+            self._known.add(warning.text)
 
     def close(self) -> None:
-        """Tell how many more there were."""
-        if len(self._told) > MOST_TOLD:
-            self._tell(f"and {len(self._told) - MOST_TOLD} more of the kind")
+        """Tell how many more there were since this was told last."""
+        if self._untold:
+            self._tell(f"and {self._untold} more of the kind")
+        self._untold = 0
 
 
 class Local:
