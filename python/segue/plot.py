@@ -358,15 +358,17 @@ def comparison(
 
 
 def _finished(axes: Axes, given: Axes | None, *, legend: bool) -> Axes:
-    """With its legend: below axes that were made here, and within those that were given, where data may be."""
+    """With its legend: below axes that were made here, and above those that were given, where no data are."""
     if not legend or not axes.get_legend_handles_labels()[1]:
         return axes
     figure = axes.figure
     if given is None and isinstance(figure, Figure):
         style.legend_below(figure, axes)
     else:
-        # `best` looks at every point
-        axes.legend(loc="upper left", fontsize=style.LEGEND_SIZE)
+        above = (0.0, 1.06)
+        axes.legend(
+            loc="lower left", bbox_to_anchor=above, borderaxespad=0, ncols=3, frameon=False, fontsize=style.LEGEND_SIZE
+        )
     return axes
 
 

@@ -123,6 +123,6 @@ def draw_gaps(axes: Axes, times_s: Sequence[float], label: str) -> None:
     """The time since the arrival before, at each arrival, in ms; times are in order."""
     gaps = [(b - a) * 1e3 for a, b in pairwise(times_s)]
     axes.plot(times_s[1:], gaps, linewidth=1, label=label, rasterized=len(gaps) > style.MOST_LINES)
-    axes.set(yscale="log", xlabel="time (s)", ylabel="time since the arrival before (ms)")
+    axes.set(yscale="log", xlabel="time (s)", ylabel="gap between arrivals (ms)")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
