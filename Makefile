@@ -1,7 +1,8 @@
 # Everything a person or a CI machine does with Segue. `make` alone lists the targets.
 #
 # Two Rust profiles are built here, never three: `release` for the demo and the bench, `checked` (optimised, with
-# debug assertions and overflow checks) for the tests of both languages, which share it.
+# debug assertions and overflow checks) for the tests of both languages, which share it. Lints build nothing, and go by `dev`,
+# so that cargo has them and the tests in folders of their own, where neither waits for the other.
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -33,7 +34,7 @@ PYTHON_SOURCES := python tests benches scripts
 CARGO_TEST := cargo test --workspace --profile checked --locked
 
 .PHONY: help demo test test-all mutants digests counters keys rules deny publish-check wheel bench gaps loss-response cmt-peer docs lint fmt build agent clean
-.PHONY: system-packages check-format check-rust check-python check-structure check-features test-rust test-python
+.PHONY: system-packages check-format check-rust check-python check-structure check-features lints-and-rust test-rust test-python
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +42,7 @@ help:  ## List the targets
 demo: $(STAMP)/extension  ## Set up, build the extension in release, reproduce a quick version of the SIGMA figures
 	$(BIN)/segue reproduce sigma --quick --out report
 
-test: system-packages $(STAMP)/dev check-format check-rust check-python check-structure check-features test-rust $(STAMP)/checked test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
+test: system-packages $(STAMP)/dev lints-and-rust test-python  ## Set up what the tests need; formatting, lints, Rust and Python tests
 
 # Without these words, slow tests are run too.
 BUT_SLOW := and not slow
@@ -138,6 +139,10 @@ clean:  ## Remove everything that was built
 
 # Steps of `test`, in its order.
 
+# Lints have one processor busy at a time, and compiling does for much of it.
+lints-and-rust:
+	@scripts/beside.sh "$(MAKE) test-rust $(STAMP)/checked" "$(MAKE) lint check-features"
+
 system-packages:
 	@scripts/system_packages.sh
 
@@ -146,7 +151,7 @@ check-format:
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 
 check-rust:
-	cargo clippy --workspace --all-targets --profile checked --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 # Two runs of mypy: two folders of tests have a conftest.py each.
 check-python:
@@ -166,7 +171,7 @@ FEATURES := "" schema sctp tcp mip6 ilnp nd sigma location sctp,tcp sctp,mip6 sc
 check-features:
 	@for features in $(FEATURES); do \
 		echo "segue-proto with $${features:-nothing}"; \
-		cargo clippy --quiet --profile checked --locked --package segue-proto --lib \
+		cargo clippy --quiet --locked --package segue-proto --lib \
 			--no-default-features --features "$$features" -- -D warnings || exit 1; \
 	done
 

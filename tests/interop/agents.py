@@ -32,7 +32,6 @@ import build
 import lab
 import network
 from lab import SOON, Namespace
-from peers import PROFILE
 
 IDENTITIES = "fd53:6567:7565:1"
 NIDS = {"mobile": "2aa:0:0:1", "peer": "2aa:0:0:2"}
@@ -53,18 +52,9 @@ def missing() -> str | None:
     return network.missing()
 
 
-@functools.cache
 def program() -> Path:
-    """The segue-agent to test; built if it is not there."""
-    named = os.environ.get("SEGUE_AGENT")
-    if named:
-        return Path(named)
-    built = build.TARGET.parent / PROFILE / "segue-agent"
-    if not built.exists():
-        print("building segue-agent, which takes a minute the first time", file=sys.stderr, flush=True)
-    command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-agent"]
-    subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
-    return built
+    """The segue-agent to test."""
+    return build.tool("segue-agent")
 
 
 def debian_package(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The C programs of `peers/`, compiled when they are first needed."""
+"""The programs that tests run, compiled when first needed: those of this workspace, and the C ones of `peers/`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(__file__).resolve().parent / "peers"
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "interop"
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET = BUILT / "interop"
+# The build that tests share (make sets no other).
+PROFILE = os.environ.get("SEGUE_INTEROP_PROFILE", "checked")
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
@@ -59,4 +63,25 @@ def program(name: str) -> Path:
             partial = path.with_suffix(".partial")
             subprocess.run([COMPILER, *FLAGS, "-o", str(partial), *files, *libraries], check=True)
             partial.rename(path)
+    return path
+
+
+@functools.cache
+def tool(name: str) -> Path:
+    """A program of this workspace: the one that a variable names ($SEGUE_SCTP for `segue-sctp`), else cargo's.
+
+    Built as for the Rust tests, all at once. Of one package alone it would have other features, with which all below it
+    would be compiled again.
+    """
+    named = os.environ.get(name.upper().replace("-", "_"))
+    if named:
+        return Path(named)
+    path = BUILT / PROFILE / name
+    if not path.exists():
+        print(f"building {name}, which takes minutes the first time", file=sys.stderr, flush=True)
+    command = ["cargo", "test", "--workspace", "--profile", PROFILE, "--locked", "--no-run"]
+    # as the Makefile has it, or the extension would be built anew
+    made = ROOT / ".venv"
+    found = {"PYO3_PYTHON": str(made / "bin/python"), "VIRTUAL_ENV": str(made)} if made.exists() else {}
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=found | os.environ)
     return path

@@ -21,7 +21,6 @@ from typing import Any, ParamSpec
 import build
 import pytest
 from network import NETNS
-from peers import PROFILE
 from process import Process
 
 PREFIX = "sg-lab"
@@ -34,18 +33,9 @@ LONGEST = 120.0
 P = ParamSpec("P")
 
 
-@functools.cache
 def program() -> Path:
-    """The segue-lab to test; built if it is not there."""
-    named = os.environ.get("SEGUE_LAB")
-    if named:
-        return Path(named)
-    built = build.TARGET.parent / PROFILE / "segue-lab"
-    if not built.exists():
-        print("building segue-lab, which takes minutes the first time", file=sys.stderr, flush=True)
-    command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-lab"]
-    subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
-    return built
+    """The segue-lab to test."""
+    return build.tool("segue-lab")
 
 
 def real_time(test: Callable[P, None]) -> Callable[P, None]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import os
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import build
 from guest import Guest, GuestPeer
@@ -20,8 +16,6 @@ PORTS = itertools.count(5000)
 UDP_PORT = 9899
 # Longest wait for anything that takes a few round trips.
 SOON = 10.0
-# The build that tests share (make sets no other).
-PROFILE = os.environ.get("SEGUE_INTEROP_PROFILE", "checked")
 
 Peer = Process | GuestPeer
 
@@ -54,20 +48,9 @@ class End:
     remote: list[str]
 
 
-@functools.cache
-def segue_program() -> Path:
-    """The segue-sctp to test; built if it is not there."""
-    named = os.environ.get("SEGUE_SCTP")
-    if named:
-        return Path(named)
-    command = ["cargo", "build", "--locked", "--profile", PROFILE, "--package", "segue-live", "--bin", "segue-sctp"]
-    subprocess.run(command, cwd=build.ROOT, check=True, capture_output=True)
-    return build.TARGET.parent / PROFILE / "segue-sctp"
-
-
 def segue(end: End, settings: Settings, *extra: str) -> Process:
     """segue-sctp; what it is to do is in its arguments."""
-    command: list[str] = [str(segue_program())]
+    command: list[str] = [str(build.tool("segue-sctp"))]
     if end.remote:
         command += ["connect", ",".join(end.remote), str(end.port), "--local-port", str(end.port)]
     else:

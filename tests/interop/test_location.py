@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import build
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TOOLS = {
     name: shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") for name in ("named", "nsupdate", "dig")
 }
@@ -37,14 +36,8 @@ pytestmark = [
 
 
 def binary() -> Path:
-    """`segue-location`, as the Rust tests or a plain build have left it; built where neither has."""
-    for profile in ("checked", "release", "debug"):
-        path = TARGET / profile / "segue-location"
-        if path.exists():
-            return path
-    command = ["cargo", "build", "--profile", "checked", "--package", "segue-location", "--locked"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    return TARGET / "checked" / "segue-location"
+    """The segue-location to test."""
+    return build.tool("segue-location")
 
 
 @dataclass(frozen=True)
@@ -339,7 +332,7 @@ def test_keys_that_others_can_read_are_refused(ours: Server, tmp_path: Path) -> 
     for mode in (0o640, 0o604, 0o620, 0o644):
         ours.key.chmod(mode)
         for arguments in (["serve", f"--config={config}"], ["lookup", "--server=127.0.0.1", f"--key={ours.key}", NAME]):
-            done = subprocess.run([str(binary()), *arguments], capture_output=True, text=True, timeout=30, check=False)
+            done = subprocess.run([binary(), *arguments], capture_output=True, text=True, timeout=30, check=False)
             assert done.returncode == 2
             assert done.stderr.count("\n") == 1
             assert f"{ours.key}: its mode is {mode:o}, so that others than its owner have the key" in done.stderr
@@ -360,7 +353,7 @@ def test_keys_that_others_can_read_are_refused(ours: Server, tmp_path: Path) -> 
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(arguments: list[str], complaint: str) -> None:
-    done = subprocess.run([str(binary()), *arguments], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([binary(), *arguments], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1
