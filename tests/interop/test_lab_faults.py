@@ -19,7 +19,7 @@ import network
 import pytest
 
 REASON = network.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 
 SCENARIO = build.ROOT / "scenarios" / "lab" / "none.toml"
 # Nobody moves, and our own programs send from 1 s on, datagrams each 5 ms among it.

@@ -24,7 +24,7 @@ import roaming
 import wireguard
 
 REASON = network.missing() or (None if shutil.which("iperf3") else "iperf3 is missing (Debian package iperf3)")
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 
 SCENARIOS = build.ROOT / "scenarios" / "lab"
 # The second network comes at 2 s and the first goes at 4 s; iperf3 has 4 s.
