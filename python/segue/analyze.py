@@ -25,7 +25,7 @@ STANDARD_INPUT = "-"
 
 FRAMES = ("handovers", "flows", "paths", "outages", "interruptions", "shares", "signals")
 """Frames of every analysis."""
-FRAMES_OF_SERIES = ("throughput", "segments")
+FRAMES_OF_SERIES = ("throughput", "segments", "gaps")
 """Those that want `series=True`."""
 
 Progress = Callable[[int, int], object]
@@ -232,6 +232,21 @@ class Analysis:
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Every frame that there is, by name."""
+    @cached_property
+    def gaps(self) -> pl.DataFrame:
+        """Times between arrivals of data, new or not: `flow`, `direction`, `time_s` (of the end), `gap_s`, `arrivals`.
+
+        Where there are too many, `gap_s` is the longest of so many `arrivals` in a row: none that is longer is left
+        out. Needs `series=True`.
+        """
+        rows = []
+        for number, name, way in self._with_series():
+            rows += [
+                {"flow": number, "direction": name, "time_s": at, "gap_s": lasted, "arrivals": way.arrivals_per_gap}
+                for at, lasted in way.gaps
+            ]
+        return _frame(rows, _GAPS)
+
         names = list(FRAMES)
         if any(True for _ in self._series()):
             names += FRAMES_OF_SERIES
@@ -267,7 +282,7 @@ def analyze(
     Args:
         captures: One, or two: the mobile host's and its correspondent's. Files, "-" for standard input, which has to be
             the only one, or (name, bytes).
-        series: Keep points for figures: `Analysis.throughput`, `Analysis.segments`.
+        series: Keep points for figures: `Analysis.throughput`, `Analysis.segments`, `Analysis.gaps`.
         max_flows: Report at most so many flows, those with handovers first, then the largest; the engine's if left out.
         progress: Told how far it has come, in bytes of the files.
         live: Told what was found so far, four times a second at most, while the only capture is still being made. Then
@@ -477,4 +492,11 @@ _SEGMENTS = {
     "time_s": "Float64",
     "offset": "UInt64",
     "mark": "String",
+}
+_GAPS = {
+    "flow": "UInt64",
+    "direction": "String",
+    "time_s": "Float64",
+    "gap_s": "Float64",
+    "arrivals": "UInt64",
 }

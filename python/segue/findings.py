@@ -155,11 +155,16 @@ class Series:
         bin_s: Width of the bins of `throughput`, seconds.
         throughput: (bin from the first packet of all, path, useful bytes).
         segments: (seconds, offset of the first byte, path, what it was: "new", "ahead", "fills", "repeats").
+        gaps: Times between arrivals of data: (seconds at which one ended, seconds). Where there are too many, the
+            longest of each `arrivals_per_gap` in a row.
+        arrivals_per_gap: 1 if all are there.
     """
 
     bin_s: float
     throughput: tuple[tuple[int, int, int], ...]
     segments: tuple[tuple[float, int, int, str], ...]
+    gaps: tuple[tuple[float, float], ...]
+    arrivals_per_gap: int
 
 
 @dataclass(frozen=True, slots=True)

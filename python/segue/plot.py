@@ -168,19 +168,24 @@ def gaps(
 ) -> Axes:
     """At each arrival of a flow's data the time since the one before, in ms; handovers are marked.
 
+    Of captures with many arrivals, the longest of each so many in a row, which the label says.
+
     Raises:
         ValueError: There is no such flow, or none with data.
     """
     axes = ax or style.new_axes()
     if isinstance(source, Analysis):
         way, name = _way(source, flow, direction)
-        own = source.segments.filter((pl.col("flow") == way.id) & (pl.col("direction") == name))
-        arrivals.draw_gaps(axes, own["time_s"].sort().to_list(), f"flow {way.id}, {name}")
+        own = source.gaps.filter((pl.col("flow") == way.id) & (pl.col("direction") == name))
+        each = 1 if own.is_empty() else int(own["arrivals"][0])
+        label = f"flow {way.id}, {name}"
+        arrivals.draw_gaps(axes, own["time_s"].to_list(), own["gap_s"].to_list(), label, each=each)
         style.mark_switches(axes, [one.time for one in capture.handovers_of(source.findings, way, name)], width=0.8)
     else:
         _, trace = _trace(source, flow)
-        times = trace.data.filter(~pl.col("lost"))["end_s"].drop_nulls().sort().to_list()
-        arrivals.draw_gaps(axes, times, f"{trace.sender} to {trace.receiver}")
+        times = trace.data.filter(~pl.col("lost"))["end_s"].drop_nulls().sort()
+        gaps_s = times.diff().drop_nulls().to_list()
+        arrivals.draw_gaps(axes, times[1:].to_list(), gaps_s, f"{trace.sender} to {trace.receiver}")
         style.mark_switches(axes, _times(trace.switches), width=0.8)
         mark_scenario(axes, source.metrics)
     return _finished(axes, ax, legend=legend)

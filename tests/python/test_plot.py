@@ -120,6 +120,20 @@ def test_gaps_are_the_times_between_arrivals() -> None:
     assert len(gaps) == len(times) - 1
 
 
+def test_gaps_of_many_arrivals_are_the_longest_of_so_many_in_a_row() -> None:
+    """Captures of more arrivals than are kept for a figure: no gap is shorter or longer than it was."""
+    run = segue.run("sigma", {"duration": "120 s"}, pcap=True)
+    analysis = segue.analyze(*run.captures(), series=True)
+    all_of_them = np.asarray(segue.plot.gaps(run).lines[0].get_ydata())
+    axes = segue.plot.gaps(analysis)
+    some = np.asarray(axes.lines[0].get_ydata())
+    [each] = analysis.gaps["arrivals"].unique()
+    assert len(some) == -(-len(all_of_them) // each) < len(all_of_them)
+    assert axes.get_ylabel() == f"longest of {each} gaps between arrivals (ms)"
+    expected = [all_of_them[at : at + each].max() for at in range(0, len(all_of_them), each)]
+    assert some == pytest.approx(expected, abs=1e-3)
+
+
 def test_cells_by_the_clock_are_drawn_against_time() -> None:
     run = segue.run("templates/vertical")
     axes = segue.plot.cells(run)

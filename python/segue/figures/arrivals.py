@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -119,10 +118,12 @@ def draw_paths(axes: Axes, rows: Sequence[Row], end_s: float) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def draw_gaps(axes: Axes, times_s: Sequence[float], label: str) -> None:
-    """The time since the arrival before, at each arrival, in ms; times are in order."""
-    gaps = [(b - a) * 1e3 for a, b in pairwise(times_s)]
-    axes.plot(times_s[1:], gaps, linewidth=1, label=label, rasterized=len(gaps) > style.MOST_LINES)
-    axes.set(yscale="log", xlabel="time (s)", ylabel="gap between arrivals (ms)")
+def draw_gaps(axes: Axes, ends_s: Sequence[float], gaps_s: Sequence[float], label: str, *, each: int = 1) -> None:
+    """Times between arrivals, in ms, where they ended; each is the longest of so many in a row."""
+    axes.plot(
+        ends_s, [gap * 1e3 for gap in gaps_s], linewidth=1, label=label, rasterized=len(gaps_s) > style.MOST_LINES
+    )
+    what = "gap between arrivals (ms)" if each == 1 else f"longest of {each} gaps between arrivals (ms)"
+    axes.set(yscale="log", xlabel="time (s)", ylabel=what)
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")

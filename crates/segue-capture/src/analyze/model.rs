@@ -466,8 +466,8 @@ pub struct Interruption {
     pub censored: bool,
 }
 
-/// Points for figures of one direction, each list bounded: when one is full, every second point is dropped and from then
-/// on only every second is taken.
+/// Points for figures of one direction, each list bounded. Of `segments`, every second is dropped when there are too many, and from
+/// then on only every second is taken.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Series {
     /// Width of the bins of `throughput`, seconds.
@@ -476,6 +476,10 @@ pub struct Series {
     pub throughput: Vec<(u32, u16, u64)>,
     /// (seconds, offset of the first byte from the flow's first, path, what it was).
     pub segments: Vec<(f64, u64, u16, SegmentMark)>,
+    /// Times between arrivals of data, new or not, of so many in a row the longest: (seconds at which it ended, seconds).
+    pub gaps: Vec<(f64, f64)>,
+    /// Arrivals of which one of `gaps` is the longest.
+    pub arrivals_per_gap: u32,
 }
 
 /// What a point of [`Series::segments`] was.

@@ -17,6 +17,7 @@ pub(super) struct SeriesBuilder {
     /// Useful bytes by bin and path.
     throughput: Vec<(u32, u16, u64)>,
     segments: Vec<(f64, u64, u16, SegmentMark)>,
+    gaps: Gaps,
     bin_ns: u64,
     every: u32,
     until_next: u32,
@@ -27,6 +28,7 @@ impl Default for SeriesBuilder {
         Self {
             throughput: Vec::new(),
             segments: Vec::new(),
+            gaps: Gaps::default(),
             bin_ns: SERIES_BIN_NS,
             every: 1,
             until_next: 0,
@@ -41,10 +43,13 @@ impl SeriesBuilder {
             bin_s: self.bin_ns as f64 / 1e9,
             throughput: self.throughput,
             segments: self.segments,
+            gaps: self.gaps.seconds(),
+            arrivals_per_gap: self.gaps.per_gap,
         }
     }
 
     pub fn add(&mut self, since_start_ns: u64, path: u16, useful: u32, offset: u64, mark: SegmentMark) {
+        self.gaps.arrived(since_start_ns);
         let bin = u32::try_from(since_start_ns / self.bin_ns).unwrap_or(u32::MAX);
         let bins = &mut self.throughput;
         let mut newest = bins.iter_mut().rev().take(MAX_PATHS);
@@ -104,6 +109,69 @@ impl SeriesBuilder {
     }
 }
 
+/// Times between arrivals. Where there are too many, the longest of each so many in a row.
+#[derive(Clone, Debug)]
+struct Gaps {
+    /// When each ended, and how long it was.
+    longest_ns: Vec<(u64, u64)>,
+    per_gap: u32,
+    /// Arrivals of the newest.
+    in_newest: u32,
+    last_ns: Option<u64>,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        Self {
+            longest_ns: Vec::new(),
+            per_gap: 1,
+            in_newest: 0,
+            last_ns: None,
+        }
+    }
+}
+
+impl Gaps {
+    fn arrived(&mut self, at_ns: u64) {
+        let Some(last_ns) = self.last_ns else {
+            self.last_ns = Some(at_ns);
+            return;
+        };
+        // clocks of two interfaces may differ
+        self.last_ns = Some(last_ns.max(at_ns));
+        let gap = (at_ns, at_ns.saturating_sub(last_ns));
+        if self.in_newest < self.per_gap
+            && let Some(newest) = self.longest_ns.last_mut()
+        {
+            self.in_newest += 1;
+            if gap.1 > newest.1 {
+                *newest = gap;
+            }
+            return;
+        }
+        if self.longest_ns.len() == MAX_POINTS {
+            self.join();
+        }
+        self.longest_ns.push(gap);
+        self.in_newest = 1;
+    }
+
+    /// Of each two the longer.
+    fn join(&mut self) {
+        let longer = |pair: &[(u64, u64)]| pair.iter().copied().max_by_key(|gap| gap.1);
+        self.longest_ns = self.longest_ns.chunks(2).filter_map(longer).collect();
+        self.per_gap = self.per_gap.saturating_mul(2);
+    }
+
+    fn seconds(&self) -> Vec<(f64, f64)> {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        self.longest_ns
+            .iter()
+            .map(|&(at, lasted)| (seconds(at), seconds(lasted)))
+            .collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +202,57 @@ mod tests {
             bin_s, throughput, ..
         } = builder.finish();
         assert_eq!((bin_s, throughput.len()), (0.2, MAX_POINTS / 2 + 1));
+    }
+
+    #[test]
+    fn of_many_gaps_the_longest_of_each_so_many_stay() {
+        let mut builder = SeriesBuilder::default();
+        let arrivals = 3 * MAX_POINTS as u64;
+        // every hundredth is late by another number of milliseconds
+        let late = |n: u64| {
+            if n.is_multiple_of(100) {
+                n / 100 * 1_000_000
+            } else {
+                0
+            }
+        };
+        for n in 0..arrivals {
+            builder.add(n * 1_000_000_000 + late(n), 0, 1, BASE, SegmentMark::New);
+        }
+        let Series {
+            gaps,
+            arrivals_per_gap,
+            segments,
+            ..
+        } = builder.finish();
+        assert!(gaps.len() <= MAX_POINTS && segments.len() <= MAX_POINTS);
+        assert_eq!(arrivals_per_gap, 4);
+        assert_eq!(gaps.len() as u64, (arrivals - 1).div_ceil(4));
+        for n in (100..arrivals).step_by(100) {
+            let ended = (n * 1_000_000_000 + late(n)) as f64 / 1e9;
+            let lasted = (1_000_000_000 + late(n)) as f64 / 1e9;
+            assert!(
+                gaps.contains(&(ended, lasted)),
+                "the gap of {lasted} s at {ended} s"
+            );
+        }
+        assert!(gaps.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn few_gaps_are_all_there() {
+        let mut builder = SeriesBuilder::default();
+        for at in [0, 3, 4, 9] {
+            builder.add(at * 1_000_000_000, 0, 1, BASE, SegmentMark::Repeats);
+        }
+        let Series {
+            gaps,
+            arrivals_per_gap,
+            ..
+        } = builder.finish();
+        assert_eq!(
+            (gaps.as_slice(), arrivals_per_gap),
+            ([(3.0, 3.0), (4.0, 1.0), (9.0, 5.0)].as_slice(), 1)
+        );
     }
 }
