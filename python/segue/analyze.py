@@ -122,6 +122,7 @@ class Analysis:
 
         `flow`, `protocol`, `mobility`, `a`, `b`, `parent`, `begin_s`, `end_s`, `direction`, and what `DirectionReport`
         has; round trip times as `rtt_median_s`, `rtt_min_s`, `rtt_max_s`; `outages` is their number.
+        `censored` says that `longest_gap_s` is a lower bound.
         """
         rows = []
         for flow in self.findings.flows:
@@ -146,6 +147,7 @@ class Analysis:
                         "lost_packets": ends.lost_packets if ends else None,
                         "spurious_retransmissions": ends.spurious_retransmissions if ends else None,
                         **{column: getattr(way, column) for column in _DIRECTION},
+                        "censored": way.longest_gap_is_bound,
                     }
                 )
         return _frame(rows, _FLOWS)
@@ -230,8 +232,6 @@ class Analysis:
             ]
         return _frame(rows, _SEGMENTS)
 
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """Every frame that there is, by name."""
     @cached_property
     def gaps(self) -> pl.DataFrame:
         """Times between arrivals of data, new or not: `flow`, `direction`, `time_s` (of the end), `gap_s`, `arrivals`.
@@ -247,6 +247,8 @@ class Analysis:
             ]
         return _frame(rows, _GAPS)
 
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Every frame that there is, by name."""
         names = list(FRAMES)
         if any(True for _ in self._series()):
             names += FRAMES_OF_SERIES
@@ -361,6 +363,7 @@ _DIRECTION = {
     "retransmissions": "UInt64",
     "state": "String",
     "dead_since_s": "Float64",
+    "silence_s": "Float64",
     "longest_gap_s": "Float64",
     "longest_gap_at_s": "Float64",
     "censored": "Boolean",

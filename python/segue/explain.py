@@ -255,7 +255,7 @@ def dead_directions(findings: Findings) -> Iterator[tuple[TrafficFlow, str]]:
         for name in ("forward", "reverse")
         if flow.direction(name).state == "dead"
     ]
-    yield from sorted(dead, key=lambda way: -way[0].direction(way[1]).longest_gap_s)
+    yield from sorted(dead, key=lambda way: -(way[0].direction(way[1]).silence_s or 0.0))
 
 
 def death(flow: TrafficFlow, direction: str) -> str:
@@ -263,7 +263,7 @@ def death(flow: TrafficFlow, direction: str) -> str:
     way = flow.direction(direction)
     if way.dead_since_s is None:
         return ""
-    lasted = silence(way.longest_gap_s, censored=True).removeprefix("≥ ") if way.censored else "the rest"
+    lasted = silence(way.silence_s, censored=True).removeprefix("≥ ")
     times = f"{way.attempts} time{'' if way.attempts == 1 else 's'}"
     return (
         f"dead since {way.dead_since_s:.3f} s: nothing new arrived for at least {lasted}, although "

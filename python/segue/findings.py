@@ -186,6 +186,7 @@ class DirectionReport:
         state: How it ended: "closed", "idle" (all that was seen sent was acknowledged), "dead" (its sender went on
             sending for longer than a second and than its RTO, and nothing new arrived), "unknown".
         dead_since_s: Of a dead one: when its last new byte arrived, seconds.
+        silence_s: Of a dead one: from then to the end of the captures, seconds: a lower bound.
         longest_gap_s: Longest pause between two arrivals of data not seen before, seconds; of a dead one, its silence
             to the end included.
         longest_gap_at_s: When that began, seconds; `None` if there was none.
@@ -209,6 +210,7 @@ class DirectionReport:
     retransmissions: int
     state: str
     dead_since_s: float | None
+    silence_s: float | None
     longest_gap_s: float
     longest_gap_at_s: float | None
     censored: bool
@@ -218,6 +220,11 @@ class DirectionReport:
     rtt_s: Samples | None
     ends: EndCounts | None
     series: Series | None
+
+    @property
+    def longest_gap_is_bound(self) -> bool:
+        """Whether `longest_gap_s` is a lower bound: the silence of a dead one may become longer than it."""
+        return self.state == "dead"
 
 
 @dataclass(frozen=True, slots=True)

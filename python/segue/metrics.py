@@ -255,6 +255,11 @@ class Flow:
     last_packets: tuple[str, ...]
     received_bytes_by_second: tuple[int, ...]
 
+    @property
+    def longest_gap_is_bound(self) -> bool:
+        """Whether `longest_gap_s` is a lower bound: the silence of a dead flow may become longer than it."""
+        return self.state == "dead"
+
 
 @dataclass(frozen=True, slots=True)
 class ScenarioEvent:
@@ -296,6 +301,11 @@ class Host:
     longest_gap_s: float
     delivered_bytes: int
     throughput_bps: float
+
+    @property
+    def longest_gap_is_bound(self) -> bool:
+        """Whether `longest_gap_s` is a lower bound: the silence of a dead flow may become longer than it."""
+        return self.dead_flows > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,7 +565,7 @@ class Metrics:
     @property
     def longest_gap_is_bound(self) -> bool:
         """Whether `longest_gap_s` is a lower bound: the silence of a dead flow may become longer than it."""
-        return any(flow.state == "dead" for flow in self.flows)
+        return any(flow.longest_gap_is_bound for flow in self.flows)
 
     @property
     def handover_latency_mean_s(self) -> float | None:

@@ -160,7 +160,8 @@ class Run:
         moves = Counter(row.flow for row in self.metrics.handovers)
         rows = [
             [flow.id, flow.sender, flow.receiver, flow.transport, flow.source_port, flow.destination_port, flow.begin_s,
-             flow.state, flow.dead_since_s, flow.silence_s, flow.longest_gap_s, flow.longest_gap_at_s, flow.censored,
+             flow.state, flow.dead_since_s, flow.silence_s, flow.longest_gap_s, flow.longest_gap_at_s,
+             flow.longest_gap_is_bound,
              len(flow.outages), moves[flow.id], flow.interruption_s, flow.transferred_bytes, flow.throughput_bps,
              flow.packets_sent, flow.retransmissions, flow.lost_packets, flow.spurious_retransmissions,
              flow.in_flight_packets]
@@ -174,7 +175,8 @@ class Run:
 
         `host`, `flows`, `dead_flows`, `handovers`, `interruption_median_s`, `interruption_p95_s`, `interruption_max_s`
         (null without any), whether each is a lower bound (`interruption_median_censored`, `interruption_p95_censored`,
-        `interruption_max_censored`), `interruptions_censored`, `longest_gap_s`, `delivered_bytes`, `throughput_bps`.
+        `interruption_max_censored`), `interruptions_censored`, `longest_gap_s`, `longest_gap_censored` (that
+        is a lower bound), `delivered_bytes`, `throughput_bps`.
         """
         import polars as pl
 
@@ -183,7 +185,7 @@ class Run:
             + ([None] * 6 + [0] if (gaps := host.interruption_s) is None else
                [gaps.median, gaps.p95, gaps.max, gaps.median_censored, gaps.p95_censored, gaps.max_censored,
                 gaps.censored])
-            + [host.longest_gap_s, host.delivered_bytes, host.throughput_bps]
+            + [host.longest_gap_s, host.longest_gap_is_bound, host.delivered_bytes, host.throughput_bps]
             for host in self.metrics.hosts
         ]  # fmt: skip
         return pl.DataFrame(rows, schema=_host_schema(), orient="row")
@@ -426,6 +428,6 @@ def _host_schema() -> dict[str, pl.DataType]:
     return {
         "host": pl.String(), "flows": pl.UInt64(), "dead_flows": pl.UInt64(), "handovers": pl.UInt64(),
         **dict.fromkeys(gaps, pl.Float64()), **dict.fromkeys(bounds, pl.Boolean()),
-        "interruptions_censored": pl.UInt64(), "longest_gap_s": pl.Float64(),
+        "interruptions_censored": pl.UInt64(), "longest_gap_s": pl.Float64(), "longest_gap_censored": pl.Boolean(),
         "delivered_bytes": pl.UInt64(), "throughput_bps": pl.Float64(),
     }  # fmt: skip

@@ -72,7 +72,7 @@ def flow_interruptions(metrics: Metrics) -> dict[int, tuple[float, bool]]:
         if number is not None:
             value_so_far, censored_so_far = longest.get(number, (value, censored))
             longest[number] = max(value_so_far, value), censored_so_far or censored
-    return {flow.id: longest.get(flow.id, (flow.longest_gap_s, flow.censored)) for flow in metrics.flows}
+    return {flow.id: longest.get(flow.id, (flow.longest_gap_s, flow.longest_gap_is_bound)) for flow in metrics.flows}
 
 
 def interruptions(metrics: Metrics) -> list[tuple[int | None, float, bool]]:
@@ -113,7 +113,9 @@ def sentence(metrics: Metrics) -> str:
         lived = f"{all_of_them} lived on"
     gaps = metrics.interruption_s
     if gaps is None:
-        worst = f"nothing new came for {time_text(metrics.longest_gap_s)} at most" if metrics.longest_gap_s else ""
+        gap = time_text(metrics.longest_gap_s, censored=metrics.longest_gap_is_bound).removeprefix("≥ ")
+        bound = "at least" if metrics.longest_gap_is_bound else "at most"
+        worst = f"nothing new came for {gap} {bound}" if metrics.longest_gap_s else ""
     else:
         bound = "at least " if gaps.max_censored else ""
         longest = time_text(gaps.max, censored=gaps.max_censored).removeprefix("≥ ")
@@ -252,7 +254,7 @@ def flow_table(metrics: Metrics) -> Table:
         [
             str(flow.id), flow.sender, flow.receiver, flow.transport, state_text(flow),
             *([time_text(flow.silence_s, censored=True)] if died else []),
-            time_text(flow.longest_gap_s, censored=flow.censored),
+            time_text(flow.longest_gap_s, censored=flow.longest_gap_is_bound),
             "" if flow.longest_gap_at_s is None else f"{flow.longest_gap_at_s:.3f} s",
             str(moves[flow.id]), *([str(len(flow.outages))] if stood_still else []),
             _interruption(flow, moves[flow.id], *longest[flow.id]), f"{flow.transferred_bytes / 1e6:.3f}",
@@ -284,7 +286,8 @@ def host_table(hosts: Sequence[Host]) -> Table:
             host.host, str(host.flows), str(host.dead_flows), str(host.handovers),
             "" if (gaps := host.interruption_s) is None else time_text(gaps.median, censored=gaps.median_censored),
             "" if gaps is None else time_text(gaps.max, censored=gaps.max_censored),
-            time_text(host.longest_gap_s), f"{host.delivered_bytes / 1e6:.3f}", f"{host.throughput_bps / 1e6:.3f}",
+            time_text(host.longest_gap_s, censored=host.longest_gap_is_bound),
+            f"{host.delivered_bytes / 1e6:.3f}", f"{host.throughput_bps / 1e6:.3f}",
         ]
         for host in hosts
     ]  # fmt: skip

@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 
 import segue
+from segue import explain
 from segue.scenarios import bundled
-from segue.summary import dead_flows, death_texts, flow_interruptions, flow_table, headline, sentence, worst_first
+from segue.summary import (
+    dead_flows,
+    death_texts,
+    flow_interruptions,
+    flow_table,
+    headline,
+    host_table,
+    sentence,
+    time_text,
+    worst_first,
+)
 from test_agreement import TWO_PHONES
 
 # A phone that is gone before it has an address.
@@ -96,6 +107,34 @@ def test_a_dead_flow_makes_the_longest_gap_of_another_a_lower_bound() -> None:
     assert f"≥ {row['longest_gap_s']:.3f}"[:6] in dict(headline(run.metrics))["longest time without new data"]
     [alive] = segue.sweep("sigma", {"wire": "typed"}, {"duration": "45 s"}, seeds=1).frame.to_dicts()
     assert not alive["longest_gap_censored"]
+
+
+def test_a_silence_that_goes_on_makes_the_longest_gap_of_its_flow_and_its_hosts_a_lower_bound() -> None:
+    """The outage before was longer: that it is the longest is not known before the silence is over."""
+    back = segue.run("sigma", {"scheme": "none", "duration": "60 s"}, trace=False)
+    for run, is_bound in ((_none("45 s"), True), (back, False)):
+        [flow] = run.metrics.flows
+        text = time_text(flow.longest_gap_s, censored=is_bound)
+        assert text.startswith("≥") == is_bound
+        for table in (flow_table(run.metrics), host_table(run.metrics.hosts)):
+            assert {row[table.columns.index("longest gap")] for row in table.rows} == {text}
+        assert run.flows["censored"].to_list() == [is_bound]
+        assert set(run.hosts["longest_gap_censored"]) == {is_bound}
+
+
+def test_a_captured_silence_that_goes_on_is_told_beside_the_longest_gap() -> None:
+    run = segue.run("sigma", {"scheme": "none", "duration": "45 s"}, trace=False, pcap=True)
+    analysis = segue.analyze(*run.captures())
+    [flow] = analysis.findings.flows
+    way = max((flow.forward, flow.reverse), key=lambda one: one.useful_bytes)
+    assert way.silence_s is not None
+    assert way.longest_gap_s > 12 > way.silence_s > 6.9
+    assert (way.censored, way.longest_gap_is_bound) == (False, True)
+    name = "forward" if way is flow.forward else "reverse"
+    lasted = explain.silence(way.silence_s, censored=True).removeprefix("≥ ")
+    assert f"for at least {lasted}," in explain.death(flow, name)
+    [row] = analysis.flows.filter(direction=name).to_dicts()
+    assert (row["censored"], row["silence_s"]) == (True, way.silence_s)
 
 
 def test_those_that_are_dead_for_longest_stand_first() -> None:

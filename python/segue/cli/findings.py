@@ -156,7 +156,7 @@ def _print_flows(console: Console, findings: Findings) -> None:
             explain.rate(way.throughput_bps),
             str(way.ends.retransmissions if way.ends else way.retransmissions),
             explain.seconds(way.rtt_s.median) if way.rtt_s else "",
-            explain.silence(way.longest_gap_s, censored=way.censored),
+            explain.silence(way.longest_gap_s, censored=way.longest_gap_is_bound),
             "" if way.longest_gap_at_s is None else f"{way.longest_gap_at_s:.3f} s",
             *([str(len(way.outages))] if stood_still else []),
             way.state,

@@ -156,7 +156,7 @@ def _row(glance: Glance, row: GlancedFlow) -> list[str | Text]:
         "\n".join(explain.ends(flow, direction)),
         explain.size(way.useful_bytes),
         Text(explain.seconds(silent) if silent >= SILENT_FROM_S and flow.state != "closed" else "", style=style),
-        explain.silence(way.longest_gap_s, censored=way.censored) if way.longest_gap_s else "",
+        explain.silence(way.longest_gap_s, censored=way.longest_gap_is_bound) if way.longest_gap_s else "",
         str(row.handovers or ""),
         f"{last.time:.3f} s" if last else "",
         explain.silence(last.interruption_s, censored=last.censored) if last else "",

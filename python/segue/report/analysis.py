@@ -70,7 +70,7 @@ def _dead_section(findings: Findings) -> Section:
         way = flow.direction(direction)
         rows.append([
             f"{way.dead_since_s:.3f}",
-            explain.silence(way.longest_gap_s, censored=way.censored),
+            explain.silence(way.silence_s, censored=True),
             f"{flow.id} {explain.protocol(flow)}",
             " → ".join(explain.ends(flow, direction)),
             str(way.attempts),
@@ -231,7 +231,8 @@ def _flow_section(findings: Findings) -> Section:
             explain.rate(flow.direction(name).throughput_bps),
             str(flow.direction(name).packets),
             str(flow.direction(name).retransmissions),
-            ("≥ " if flow.direction(name).censored else "") + f"{flow.direction(name).longest_gap_s * 1e3:.1f}",
+            ("≥ " if flow.direction(name).longest_gap_is_bound else "")
+            + f"{flow.direction(name).longest_gap_s * 1e3:.1f}",
             "" if (since_s := flow.direction(name).longest_gap_at_s) is None else f"{since_s:.3f}",
             str(len(flow.direction(name).outages)),
             flow.direction(name).state,
