@@ -32,7 +32,14 @@ def _voice(call: dict[str, Any]) -> str:
 
 
 def _mos(quality: dict[str, Any]) -> str:
-    return "not rated" if quality["mos"] is None else f"MOS {quality['mos']:.2f} (R {quality['r']:.1f})"
+    """A rating; one of losses that the E-model is not for is said to be."""
+    if quality["mos"] is None:
+        return "not rated"
+    rating = f"MOS {quality['mos']:.2f} (R {quality['r']:.1f})"
+    # documents of earlier versions do not say it
+    if not quality.get("is_extrapolated", False):
+        return rating
+    return f"{rating}, beyond the E-model: {100 * quality['loss']:.1f} % lost, BurstR {quality['burst_ratio']:.1f}"
 
 
 def _web(reader: dict[str, Any]) -> str:

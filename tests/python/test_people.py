@@ -35,6 +35,15 @@ def test_a_call_says_how_it_sounded_and_around_which_handover_it_was_worst() -> 
     assert people_rows(metrics)[0] in headline(metrics)
 
 
+def test_a_rating_of_losses_that_the_e_model_is_not_for_says_so() -> None:
+    burst = {"is_extrapolated": True, "loss": 0.05, "burst_ratio": 23.75}
+    metrics = of(kind="voice", handovers=[quality(2.25, time=36.5, **burst)], **quality(4.2, is_extrapolated=False))
+    [(_, text)] = people_rows(metrics)
+    whole, _, around = text.partition("; worst around a handover: ")
+    assert "E-model" not in whole
+    assert around == "MOS 2.25 (R 45.0), beyond the E-model: 5.0 % lost, BurstR 23.8, at 36.500 s"
+
+
 def test_a_call_that_cannot_be_rated_says_so() -> None:
     [(_, text)] = people_rows(of(kind="voice", handovers=[], **quality(None)))
     assert text == "not rated; 25 of 500 frames not heard"

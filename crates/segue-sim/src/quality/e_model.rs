@@ -54,6 +54,12 @@ impl Impairments {
             + too_long(self.delay_ms)
     }
 
+    /// Whether losses are within what the model is for: the permitted ranges of Ppl and `BurstR` (G.107 table 2).
+    #[must_use]
+    pub fn is_in_range(&self) -> bool {
+        self.loss <= MOST_LOSS && self.burst_ratio <= MOST_BURST_RATIO
+    }
+
     /// What codec and losses take: equation 7-29.
     #[must_use]
     pub fn ie_eff(&self) -> f64 {
@@ -101,6 +107,9 @@ fn too_long(ta: f64) -> f64 {
     25.0 * (sixth(x) - 3.0 * sixth(x / 3.0) + 2.0)
 }
 
+/// Ends of the permitted ranges of Ppl, as a share, and of `BurstR`.
+const MOST_LOSS: f64 = 0.2;
+const MOST_BURST_RATIO: f64 = 2.0;
 /// R with all default values and without delay.
 const BASE: f64 = 93.2;
 /// Default values of table 2, and what follows from them.
@@ -181,6 +190,16 @@ mod tests {
             assert!((c - concealed).abs() < 1.5, "{loss}: {c}, {concealed}");
             assert!((b - bare).abs() < 7.5, "{loss}: {b}, {bare}");
         }
+    }
+
+    #[test]
+    fn the_model_is_for_bursts_of_twice_the_length_of_random_ones_and_a_fifth_lost_at_most() {
+        let with = |loss: f64, burst_ratio: f64| Impairments {
+            burst_ratio,
+            ..call(100.0, loss, Equipment::G711_CONCEALED)
+        };
+        assert!(with(0.0, 1.0).is_in_range() && with(0.2, 2.0).is_in_range());
+        assert!(!with(0.01, 2.01).is_in_range() && !with(0.21, 1.0).is_in_range());
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct Quality {
     pub delay_s: Option<f64>,
     /// Rating R of the E-model (G.107), 0 to 93.2; 0 where nothing is heard.
     pub r: Option<f64>,
+    /// Whether loss or burst ratio are beyond what the E-model is for (G.107 table 2: a fifth lost, and a ratio of 2), so that
+    /// R says little more than that it is bad.
+    pub is_extrapolated: bool,
     /// Mean opinion score that this rating is expected to get (G.107 annex B), 1 to 4.5.
     pub mos: Option<f64>,
 }
@@ -154,16 +157,13 @@ impl Quality {
             (mean * (1.0 - loss)).max(1.0)
         });
         let longest = bursts.iter().max().copied().unwrap_or_default();
-        let r = || {
-            let impairments = |codec| Impairments {
-                delay_ms: delay_s.unwrap_or_default() * 1000.0,
-                loss: loss.unwrap_or_default(),
-                burst_ratio: burst_ratio.unwrap_or_default(),
-                codec,
-            };
-            equipment(section).map(|codec| if heard == 0 { 0.0 } else { impairments(codec).r() })
-        };
-        let r = loss.and_then(|_| r());
+        let impairments = equipment(section).filter(|_| all > 0).map(|codec| Impairments {
+            delay_ms: delay_s.unwrap_or_default() * 1000.0,
+            loss: loss.unwrap_or_default(),
+            burst_ratio: burst_ratio.unwrap_or_default(),
+            codec,
+        });
+        let r = impairments.map(|i| if heard == 0 { 0.0 } else { i.r() });
         Self {
             frames: all,
             lost_frames,
@@ -173,6 +173,8 @@ impl Quality {
             longest_silence_s: longest as f64 * FRAME_INTERVAL.as_secs_f64(),
             delay_s,
             r,
+            // nothing heard is rated without the model
+            is_extrapolated: heard > 0 && impairments.is_some_and(|i| !i.is_in_range()),
             mos: r.map(mos),
         }
     }
@@ -262,6 +264,7 @@ mod tests {
         assert_eq!(bad.quality.longest_silence_s, 0.5);
         // one burst of 25 where 1 / 0.95 was to be expected
         assert!((bad.quality.burst_ratio.unwrap() - 23.75).abs() < 1e-9, "{bad:?}");
+        assert!(bad.quality.is_extrapolated && !good.quality.is_extrapolated);
         assert_eq!(good.quality.lost_frames, 0);
         let (worst, whole) = (bad.quality.mos.unwrap(), m.whole.mos.unwrap());
         assert!(
@@ -293,6 +296,7 @@ mod tests {
             (m.whole.lost_frames, m.whole.r, m.whole.mos),
             (100, Some(0.0), Some(1.0))
         );
+        assert!(!m.whole.is_extrapolated);
         let m = metrics(&VoiceSection::default(), &[], &[], end());
         assert_eq!((m.whole.frames, m.whole.r, m.whole.loss), (0, None, None));
     }
