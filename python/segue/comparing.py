@@ -323,7 +323,7 @@ def _of_run(run: Run, metrics: Sequence[str]) -> tuple[dict[str, Value], dict[st
         metric = find_metric(name)
         value = number_in(row[metric.column])
         if value is not None:
-            values[name] = Value(value, bool(row[metric.bound]) if metric.bound else False, seed)
+            values[name] = Value(value, bool(row.get(metric.bound)), seed)
     moves = _of_handovers(run.metrics.handovers)
     outages = [outage for flow in run.metrics.flows for outage in flow.outages]
     moves["interruption"] += [Value(outage.duration_s, outage.censored) for outage in outages]

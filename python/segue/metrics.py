@@ -465,6 +465,7 @@ class Metrics:
         timeouts: T3-rtx expiries of the data sender.
         transfer_time_s: From the first data of the first application with a size to the arrival of its last byte
             (Budzisz et al. 2009); `None` if it did not all arrive.
+        unfinished_transfer_s: If it did not: from that first data to the end of the run, seconds, a lower bound.
         theory_s: What equations (3) to (5) of Budzisz et al. 2009 give for it, within the file's end; `None` with
             other schemes.
         fast_retransmits: DATA chunks sent again because of missing reports; counted with the schemes of Budzisz et al.
@@ -511,6 +512,7 @@ class Metrics:
     duplicate_packets: int
     timeouts: int
     transfer_time_s: float | None
+    unfinished_transfer_s: float | None
     theory_s: float | None
     fast_retransmits: int
     spurious_fast_retransmits: int
@@ -543,6 +545,7 @@ class Metrics:
         # documents of earlier versions have none of these
         for name in ("scenario_events", "loads", "applications", "populations"):
             raw.setdefault(name, [])
+        raw.setdefault("unfinished_transfer_s", None)
         own = {field.name for field in fields(cls)} - {"extra"}
         values = {name: raw[name] for name in own}
         values["scenario_events"] = tuple(
@@ -577,19 +580,6 @@ class Metrics:
     def useful_bps(self) -> float:
         """Useful bits that arrived / simulated time, bit/s (Fu et al. 2005 section VI-B)."""
         return self.delivered_bytes * 8 / self.duration_s
-
-
-def transfer_rows(metrics: Metrics) -> list[tuple[str, str]]:
-    """What a run says of a file's transfer, as (name, text); nothing if it says nothing."""
-    taken, theory = metrics.transfer_time_s, metrics.theory_s
-    if taken is None and theory is None:
-        return []
-    text = "not ended" if taken is None else f"{taken:.3f} s"
-    rows = [("transfer time", text if theory is None else f"{text}, in theory {theory:.3f} s")]
-    by_path = metrics.bytes_per_path
-    if by_path:
-        rows.append(("received by path", ", ".join(f"{path} {size / 1e6:.3f} MB" for path, size in by_path.items())))
-    return rows
 
 
 def _handover(entry: dict[str, Any]) -> Handover:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from math import floor
 
-from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst, transfer_rows
+from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst
 from segue.people import people_rows
 from segue.populations import Distribution, Population
 
@@ -168,10 +168,28 @@ def counts(metrics: Metrics) -> list[tuple[str, str]]:
             f"{metrics.packets_lost_to_handover}, {metrics.packets_lost_to_queue}, {metrics.packets_lost_otherwise}",
         ),
         ("duplicates, timeouts", f"{metrics.duplicate_packets}, {metrics.timeouts}"),
-        *transfer_rows(metrics),
+        *_transfer(metrics),
         ("event log", f"{metrics.events} events, {metrics.event_log_hash}"),
         ("packet hops", str(metrics.packet_hops)),
     ]
+
+
+def _transfer(metrics: Metrics) -> list[tuple[str, str]]:
+    """What a run says of a file's transfer; nothing if it says nothing."""
+    taken, theory = metrics.transfer_time_s, metrics.theory_s
+    if taken is None and theory is None and metrics.unfinished_transfer_s is None:
+        return []
+    if taken is not None:
+        text = f"{taken:.3f} s"
+    elif metrics.unfinished_transfer_s is not None:
+        text = f"{time_text(metrics.unfinished_transfer_s, censored=True)}, not ended"
+    else:
+        text = "not ended"
+    rows = [("transfer time", text if theory is None else f"{text}, in theory {theory:.3f} s")]
+    by_path = metrics.bytes_per_path
+    if by_path:
+        rows.append(("received by path", ", ".join(f"{path} {size / 1e6:.3f} MB" for path, size in by_path.items())))
+    return rows
 
 
 def event_text(event: ScenarioEvent) -> str:

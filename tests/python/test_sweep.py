@@ -25,7 +25,9 @@ from segue.figures.style import render
 from segue.runner import Runner
 from segue.stats import median_interval
 from segue.store import Store
+from segue.summary import counts, time_text
 from segue.sweeps.axes import parse_axes, parse_axis
+from segue.sweeps.bounds import bound_at
 from segue.sweeps.columns import METRICS, find_metric
 from segue.sweeps.result import Sweep
 from segue.sweeps.running import parse_budget
@@ -99,6 +101,51 @@ def test_a_row_has_what_its_run_has() -> None:
     assert row["loss"] == row["lost_packets"] / row["packets_sent"]
     assert row[extra[0]] == metrics.signalling.by_kind["RA"].packets > 0
     assert (row[extra[1]], row[extra[2]]) == (metrics.flows[0].state, None)
+
+
+def test_what_a_path_leads_to_is_marked_where_it_is_a_lower_bound() -> None:
+    """A flow that is dead from 37 s on, after a longer outage, and whose file is not through."""
+    bounds = {
+        "hosts.0.longest_gap_s": True, "flows.0.longest_gap_s": True, "flows.0.silence_s": True,
+        "flows.0.interruption_s": True, "flows.0.outages.0.duration_s": False, "flows.0.outages.1.duration_s": True,
+        "hosts.0.interruption_s.median": True, "interruption_s.min": True, "unfinished_transfer_s": True,
+    }  # fmt: skip
+    others = ("flows.0.packets_sent", "flows.0.state", "flows.7.longest_gap_s", "flows.0.begin_s")
+    dead = {"scheme": "none", "duration": "45 s", "application.0.size": "1 GB"}
+    found = segue.sweep("sigma", {"l2.latency": ["200 ms"]}, dead, seeds=1, metrics=[*bounds, *others])
+    [row] = found.frame.to_dicts()
+    assert {path: row[f"{path}_censored"] for path in bounds} == bounds
+    assert [path for path in others if f"{path}_censored" in row] == []
+    assert [found.summary(path)["median_censored"].item() for path in bounds] == list(bounds.values())
+    # asked for by itself, it is that column
+    again = segue.sweep("sigma", {"l2.latency": ["200 ms"]}, dead, seeds=1,
+                        metrics=["hosts.0.interruption_s.max", "hosts.0.interruption_s.max_censored"])  # fmt: skip
+    assert again.frame["hosts.0.interruption_s.max_censored"].to_list() == [True]
+
+
+def test_percentiles_of_a_distribution_are_bounds_from_the_least_of_them_on() -> None:
+    spread = {"count": 9, "bound_from": 3.0, "mean": 2.0, "median": 1.0, "p95": 3.0, "max": 4.0}
+    document = {"populations": [{"interruption_s": spread, "goodput_bps": spread | {"bound_from": None}}]}
+    named = {name: bound_at(document, f"populations.0.interruption_s.{name}") for name in spread}
+    assert named == {"count": None, "bound_from": None, "mean": True, "median": False, "p95": True, "max": True}
+    assert bound_at(document, "populations.0.goodput_bps.p95") is False
+
+
+def test_a_transfer_that_has_not_ended_took_at_least_the_time_so_far() -> None:
+    sizes = {"application.0.size": ["200 kB", "1 GB"]}
+    found = segue.sweep("sigma", sizes, SHORT, seeds=2)
+    ended, going_on = found.summary("transfer_time").to_dicts()
+    assert (ended["median_censored"], going_on["median_censored"]) == (False, True)
+    assert (ended["n"], going_on["n"], going_on["censored"]) == (2, 2, 2)
+    run = segue.run("sigma", {"application.0.size": "1 GB", **SHORT}, seed=1, trace=False)
+    so_far = 20 - run.metrics.flows[0].begin_s
+    assert run.metrics.transfer_time_s is None
+    assert run.metrics.unfinished_transfer_s == pytest.approx(so_far)
+    assert dict(counts(run.metrics))["transfer time"] == f"{time_text(so_far, censored=True)}, not ended"
+    whole = segue.run("sigma", {"application.0.size": "200 kB", **SHORT}, seed=1, trace=False).metrics
+    assert whole.transfer_time_s is not None
+    assert whole.unfinished_transfer_s is None
+    assert dict(counts(whole))["transfer time"] == f"{whole.transfer_time_s:.3f} s"
 
 
 def test_words_of_metrics_are_those_of_conditions() -> None:

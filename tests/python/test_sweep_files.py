@@ -47,6 +47,14 @@ def test_what_is_changed_in_nothing_is_read(written: Path, tmp_path: Path) -> No
     assert Sweep.read(path).frame.equals(pl.read_parquet(written))
 
 
+def test_a_file_of_before_transfers_could_be_bounds_is_read(written: Path, tmp_path: Path) -> None:
+    path = changed(written, tmp_path / "old.parquet", lambda f: f.drop("transfer_time_censored"), lambda _: None)
+    found = Sweep.read(path)
+    assert "transfer_time_censored" not in found.frame.columns
+    assert found.summary("transfer_time").is_empty()
+    assert found.summary("interruption").height == 4
+
+
 TABLES: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "metric dropped": lambda f: f.drop("interruption_s"),
     "bound dropped": lambda f: f.drop("interruption_censored"),

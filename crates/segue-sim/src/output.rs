@@ -81,6 +81,8 @@ pub struct Metrics {
     /// Time from the first data of the first application with a size to the arrival of its last byte, seconds (003); nothing
     /// if it did not all arrive.
     pub transfer_time_s: Option<f64>,
+    /// If it did not all arrive: from that first data to the end of the run, seconds, a lower bound of the time.
+    pub unfinished_transfer_s: Option<f64>,
     /// What equations (3) to (5) of 003 give for it, within the file's end: see [`crate::theory`]. Nothing with other
     /// schemes.
     pub theory_s: Option<f64>,

@@ -196,6 +196,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
     let of_all = |count: fn(&FlowMetrics) -> u64| flows.iter().map(count).sum::<u64>();
     let begin = transfer::begin(file, &flows);
     let transfer_time_s = transfer::time_s(file, &network, begin);
+    let unfinished_transfer_s = transfer::unfinished_s(file, &network, begin, transfer_time_s);
     let warnings = warnings::of_run(scenario, &network);
     let concurrent = file.scheme == Scheme::Cmt;
     let packets_sent = of_all(|f| f.counts.packets_sent);
@@ -219,6 +220,7 @@ pub(crate) fn conclude(scenario: &Scenario, seed: u64, mut network: Network) -> 
         duplicate_packets: of_all(|f| f.duplicate_packets),
         timeouts,
         transfer_time_s,
+        unfinished_transfer_s,
         theory_s: begin.and_then(|begin| theory::transfer_time_s(file, begin)),
         fast_retransmits: of_all(|f| f.counts.fast_retransmissions),
         spurious_fast_retransmits: of_all(|f| f.counts.spurious_fast_retransmissions),

@@ -33,6 +33,20 @@ pub(crate) fn time_s(s: &ScenarioFile, network: &Network, begin: Option<Duration
     Some(whole.last_received?.since(Instant::ZERO + begin?).as_secs_f64())
 }
 
+/// Of a transfer that has begun and whose last byte did not arrive: from `begin` to the end of the run, seconds. The kernel's
+/// programs do not say what arrived.
+pub(crate) fn unfinished_s(
+    s: &ScenarioFile,
+    network: &Network,
+    begin: Option<Duration>,
+    time_s: Option<f64>,
+) -> Option<f64> {
+    let sized = s.application.iter().find(|a| a.size.is_some())?;
+    let is_told = network.kernels.is_none() && time_s.is_none() && s.host.number(&sized.to).is_some();
+    let begun = Instant::ZERO + begin.filter(|_| is_told)?;
+    (begun < network.end).then(|| network.end.since(begun).as_secs_f64())
+}
+
 /// Bytes by address, under the name of the link that has it.
 pub(crate) fn by_link(s: &ScenarioFile, by_address: &[(Ipv6Addr, u64)]) -> BTreeMap<String, u64> {
     let named = |address: Ipv6Addr| {

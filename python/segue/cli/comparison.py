@@ -83,7 +83,9 @@ def note(lines: Sequence[Line]) -> str:
         f"Order-statistic intervals, which cover with {percent(least)} at least." if least else "Too few for intervals."
     )
     if any(line.is_paired for line in lines):
-        return f"Medians over seeds; differences are medians of those of each seed. {intervals}"
+        bounds = any(line.estimate is not None and line.estimate.is_bound for line in lines)
+        what = " \N{GREATER-THAN OR EQUAL TO}: what had not ended with the run." if bounds else ""
+        return f"Medians over seeds; differences are medians of those of each seed. {intervals}{what}"
     return (
         f"Medians over handovers and outages, taken as independent; differences are those of medians. {intervals} "
         "\N{GREATER-THAN OR EQUAL TO}: data that never came back."

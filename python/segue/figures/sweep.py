@@ -113,7 +113,7 @@ def _caption(sweep: Sweep, summary: pl.DataFrame) -> str:
     if most == 1:
         text = "One seed a point: there are no intervals."
     if summary["high_censored"].any():
-        text += " Arrows: lower bounds, of data that never came back."
+        text += " Arrows: lower bounds, of what had not ended with the run."
     if sweep.rule.until is not None or sweep.budget_s is not None:
         text += f" {sweep.note()}"
     fixed = dict(sweep.overrides) | {axis.key: axis.settings[0] for axis in sweep.axes if len(axis.values) == 1}

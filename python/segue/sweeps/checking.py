@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from segue.sweeps.axes import SUFFIXES
-from segue.sweeps.columns import schema
+from segue.sweeps.columns import LATER, bound_column, schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,12 +55,14 @@ def check_frame(frame: pl.DataFrame, axes: Sequence[Axis], extra: Sequence[str])
     types: dict[str, pl.DataType] = {axis.column: pl.Float64() if axis.is_numeric else pl.String() for axis in axes}
     types |= {"seed": pl.UInt64()} | schema((), ())
     for name, kind in types.items():
-        if name in extra:
+        if name in extra or (name in LATER and name not in frame.columns):
             continue
         _expect(frame.schema.get(name) == kind, name)
     # what a path of the document leads to
     for name in extra:
         _expect(frame.schema.get(name) in {pl.Float64(), pl.Boolean(), pl.String()}, name)
+        bound = bound_column(name)
+        _expect(bound in extra or frame.schema.get(bound, pl.Boolean()) == pl.Boolean(), bound)
     for axis in axes:
         _expect(frame[axis.column].null_count() == 0 and bool(frame[axis.column].is_in(axis.values).all()), axis.column)
     _expect(frame["seed"].null_count() == 0, "seed")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segue._native import ScenarioError
+from segue.sweeps.bounds import bound_at
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,6 +73,15 @@ def _longest_is_bound(metrics: Metrics) -> bool | None:
     return any(is_bound for _, is_bound in gaps) if gaps else None
 
 
+def _transfer(metrics: Metrics) -> float | None:
+    """How long it took, or has taken by the end of the run."""
+    return metrics.unfinished_transfer_s if metrics.transfer_time_s is None else metrics.transfer_time_s
+
+
+def _transfer_is_bound(metrics: Metrics) -> bool | None:
+    return None if _transfer(metrics) is None else metrics.transfer_time_s is None
+
+
 METRICS: tuple[Metric, ...] = (
     Metric("interruption", "interruption_s", "s", "longest interruption", _longest,
            "interruption_censored", _longest_is_bound),
@@ -102,13 +112,17 @@ METRICS: tuple[Metric, ...] = (
     Metric("timeouts", "timeouts", "", "retransmission timeouts", lambda m: m.timeouts),
     Metric("throughput", "throughput_bps", "bit/s", "throughput", lambda m: m.throughput_bps),
     Metric("delivered", "delivered_bytes", "B", "data delivered", lambda m: m.delivered_bytes),
-    Metric("transfer_time", "transfer_time_s", "s", "transfer time", lambda m: m.transfer_time_s),
+    Metric("transfer_time", "transfer_time_s", "s", "transfer time", _transfer,
+           "transfer_time_censored", _transfer_is_bound),
     Metric("packets_sent", "packets_sent", "", "data packets sent", lambda m: m.packets_sent),
     Metric("signalling", "signalling_bytes", "B", "signalling of mobility", lambda m: m.signalling.bytes),
     Metric("signalling.packets", "signalling_packets", "", "packets of signalling", lambda m: m.signalling.packets),
     Metric("corrupt_messages", "corrupt_messages", "", "corrupt messages", lambda m: m.corrupt_messages),
 )  # fmt: skip
 """Every sweep has them all as columns, and the hash of the event log."""
+
+LATER = ("transfer_time_censored",)
+"""Columns that files of earlier versions have not."""
 
 _BY_NAME = {name: metric for metric in METRICS for name in (metric.column, metric.word)}
 
@@ -125,11 +139,16 @@ def find_metric(name: str, extra: Sequence[str] = ()) -> Metric:
     if name in _BY_NAME:
         return _BY_NAME[name]
     if name in extra:
-        return Metric(name, name, _unit_of(name), name, lambda _: None)
+        return Metric(name, name, _unit_of(name), name, lambda _: None, bound_column(name))
     known = [*(metric.word for metric in METRICS), *extra]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean `{near[0]}`?" if near else f"expected one of {', '.join(known)}"
     raise ScenarioError(f"metric `{name}`: {hint}")
+
+
+def bound_column(path: str) -> str:
+    """The column that says whether what is at a path of the document is a lower bound."""
+    return f"{path}_censored"
 
 
 def number_in(cell: Cell) -> float | None:
@@ -153,6 +172,8 @@ def row_of(metrics: Metrics, document: dict[str, Any] | None, extra: Sequence[st
         row[metric.column] = metric.of(metrics)
         if metric.is_bound is not None:
             row[metric.bound] = metric.is_bound(metrics)
+    for path in extra:
+        row[bound_column(path)] = bound_at(document or {}, path)
     for path in extra:
         row[path] = _at(document or {}, path)
     row[HASH] = metrics.event_log_hash
@@ -191,7 +212,10 @@ def _unit_of(column: str) -> str:
 
 
 def schema(extra: Sequence[str], rows: Sequence[Row]) -> dict[str, pl.DataType]:
-    """Types of the columns of `row_of`: those of `extra` are what the rows have, the others always the same."""
+    """Types of the columns of `row_of`: those of `extra` are what the rows have, the others always the same.
+
+    Whether what is at a path of `extra` is a lower bound is a column if any of the rows says so, or that it is none.
+    """
     import polars as pl
 
     types: dict[str, pl.DataType] = {}
@@ -204,5 +228,8 @@ def schema(extra: Sequence[str], rows: Sequence[Row]) -> dict[str, pl.DataType]:
         types[path] = {frozenset({bool}): pl.Boolean(), frozenset({str}): pl.String()}.get(
             frozenset(kinds), pl.Float64()
         )
+        bound = bound_column(path)
+        if bound not in types and any(row.get(bound) is not None for row in rows):
+            types[bound] = pl.Boolean()
     types[HASH] = pl.String()
     return types

@@ -63,8 +63,9 @@ class Parts:
         if not (self._folder / OF).is_file():
             write_file(self._folder / OF, self._of)
         types: dict[str, pl.DataType] = {"point": pl.UInt64(), "seed": pl.UInt64()}
+        types |= schema(self._plan.extra, rows)
         table = [{"point": point, "seed": seed, **row} for (point, seed), row in zip(tasks, rows, strict=True)]
-        frame = pl.DataFrame(table, schema=types | schema(self._plan.extra, rows), strict=False)
+        frame = pl.DataFrame([{name: row.get(name) for name in types} for row in table], schema=types, strict=False)
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         write_file(self._folder / f"part-{self._count:06}.parquet", buffer.getvalue())

@@ -68,7 +68,7 @@ class Sweep:
         }
         types |= {"seed": pl.UInt64()} | schema(plan.extra, [rows[task] for task in tasks])
         table = [{**plan.labels(task[0]), "seed": task[1], **rows[task]} for task in tasks]
-        frame = pl.DataFrame(table, schema=types, strict=False)
+        frame = pl.DataFrame([{name: row.get(name) for name in types} for row in table], schema=types, strict=False)
         return cls(frame, plan.scenario.name, plan.axes, plan.fixed, rule, plan.extra, budget_s, missing, __version__)
 
     def __repr__(self) -> str:
@@ -151,7 +151,7 @@ class Sweep:
             if not values:
                 continue
             interval = median_interval(values, self.rule.confidence(group.height))
-            bounds = own.filter(pl.col(found.bound))[found.column].to_list() if found.bound else []
+            bounds = own.filter(pl.col(found.bound))[found.column].to_list() if found.bound in own.columns else []
             least = min(bounds, default=None)
             rows.append(
                 dict(zip(columns, key, strict=True))

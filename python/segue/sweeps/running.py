@@ -157,6 +157,6 @@ def _open(rule: Rule, rows: Mapping[Task, Row], points: Sequence[int]) -> list[i
         for point, some in own.items()
         if rule.is_open(
             [number_in(row[metric.column]) for row in some],
-            [bool(row[metric.bound]) if metric.bound else False for row in some],
+            [bool(row.get(metric.bound)) for row in some],
         )
     ]
