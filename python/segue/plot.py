@@ -29,7 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.analyze import Analysis
-from segue.comparing import Subject, subject_of
+from segue.compare import Subject, subject_of
 from segue.figures import arrivals, capture, ladder, population, position, sequence, style, tsn, window
 from segue.figures.distribution import draw_distributions
 from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace, worst_handover
@@ -351,7 +351,7 @@ def comparison(
 
     Args:
         subjects: Runs or analyses of captures, one or several, by name: `{"mip6": run, "sigma": [first, second]}`; or
-            what `segue.comparing.compare` gives.
+            what `segue.compare.compare` gives.
         ax: Where to draw.
         legend: Whether to draw one.
     """

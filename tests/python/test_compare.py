@@ -1,727 +1,187 @@
-"""`segue lab compare`, from documents of real runs (`lab_runs/*.json`: 10 s, the event at 5 s)."""
+"""`segue compare`: schemes, settings, files and captures beside each other."""
 
 from __future__ import annotations
 
 import csv
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import replace
-from math import floor
+import gzip
+import io
+import random
+import re
+from math import inf
 from pathlib import Path
-from xml.etree import ElementTree
 
+import numpy as np
 import pytest
-from matplotlib.axes import Axes
 
+import segue as package
 from command import Segue
-from segue import RunError, ScenarioError
-from segue.cli.compare import table_row
-from segue.compare.outputs import as_csv, as_json, as_junit
-from segue.compare.plan import EVENTS, MODELS, OTHERS, Combination, Timing, combinations, expected_s, quantity
-from segue.compare.results import Estimate, LabRun, Result, Value, estimate, find_flow, interruption, parse, rows
-from segue.compare.runs import run_all
-from segue.figures.comparison import comparison
-from segue.figures.style import render
-from segue.metrics import Flow, Outage
-from segue.running import Verdict
+from segue import ScenarioError
+from segue.cli.compare import as_csv, note, text_of
+from segue.compare import Estimate, Value, Wanted, compare, difference_of, median_of, table
+from segue.figures.distribution import distributions
 
-DOCUMENTS = Path(__file__).parent / "lab_runs"
-SHORT = {"duration": "10 s"}
-
-PROGRAM = """#!{python}
-# in the place of segue-lab: has recorded documents
-import json, re, sys
-from pathlib import Path
-text = Path(sys.argv[2]).read_text()
-scheme = re.search('^scheme = "(.*)"', text, re.M)[1]
-kinds = re.findall('kind = "(carrier-down|flap)"', text)
-document = json.loads(Path("{documents}", f"{{scheme}}-{{kinds[0] if kinds else 'planned'}}.json").read_text())
-late = "LATE" in {more!r} and scheme == "none"
-document["lab"]["emulation"]["too_late"] = late
-for word in sys.argv:
-    if word.startswith("--assert="):
-        said = "does not hold" if scheme == "none" else "holds"
-        text = f"{{word[9:]}}: {{said}}: 1.0 ms"
-        document["lab"]["conditions"].append({{"condition": word[9:], "holds": scheme != "none", "text": text}})
-print(json.dumps(document))
-{more}
-sys.exit(3 if late else 0)
-"""
+SHORT = {"duration": "30 s"}
 
 
-def program(folder: Path, more: str = "") -> Path:
-    path = folder / "segue-lab"
-    path.write_text(PROGRAM.format(python=sys.executable, documents=DOCUMENTS, more=more))
-    path.chmod(0o755)
-    return path
+def sample(*values: float, bounds: tuple[int, ...] = ()) -> list[Value]:
+    return [Value(value, place in bounds, place) for place, value in enumerate(values)]
 
 
-def plan(*events: str, files: tuple[str, ...] = ("lab/none",)) -> list[Combination]:
-    return combinations(files, [], events, settings=SHORT)
+def test_differences_of_pairs_are_those_of_each_seed() -> None:
+    first, second = sample(1, 2, 3, 4, 5, 6), sample(2, 3, 4, 5, 6, 7)
+    found = difference_of(first, list(reversed(second)), is_paired=True)
+    assert found == Estimate(1, False, 1, 1, 1 - 2 / 2**6, 6)
+    # a seed that only one has says nothing
+    assert difference_of(first[:3], second[2:], is_paired=True) == Estimate(1, False, 1, 1, 0.0, 1)
+    assert difference_of(first[:1], second[1:], is_paired=True) is None
 
 
-def document(name: str) -> LabRun:
-    return parse((DOCUMENTS / f"{name}.json").read_text())
+def test_what_never_came_back_leaves_a_difference_open_on_one_side() -> None:
+    plain, bound = sample(1, 2, 3), sample(5, 6, 7, bounds=(2,))
+    forth = difference_of(plain, bound, is_paired=True)
+    back = difference_of(bound, plain, is_paired=True)
+    assert forth is not None
+    assert back is not None
+    assert (forth.value, forth.is_bound, forth.low, forth.high) == (4, False, 4, inf)
+    assert (back.value, back.is_bound, back.low, back.high) == (-4, False, -inf, -4)
+    apart = difference_of(plain, sample(5, 6, 7, bounds=(0, 1)), is_paired=False)
+    assert apart is not None
+    assert (apart.is_bound, apart.low, apart.high) == (True, 2, inf)
 
 
-def judged(*conditions: tuple[str, bool, str]) -> LabRun:
-    """A run with what became of its conditions."""
-    raw = json.loads((DOCUMENTS / "none-planned.json").read_text())
-    raw["lab"]["conditions"] = [
-        {"condition": condition, "holds": holds, "text": f"{condition}: {said}"}
-        for condition, holds, said in conditions
+def test_a_median_that_is_a_bound_is_said_to_be() -> None:
+    found = median_of(sample(1, 2, 9, bounds=(2,)))
+    assert found == Estimate(2, False, 1, inf, 0.75, 3)
+    found = median_of(sample(1, 8, 9, bounds=(1, 2)))
+    assert found is not None
+    assert found.is_bound
+    assert median_of([]) is None
+    assert text_of(found, 1e3) == "≥ 8000 [1000, ∞]"
+    assert text_of(Estimate(0.1, False, -0.1, 0.2, 0.95, 9), 1e3, sign="+") == "+100 [-100, +200]"
+    # too few for an interval
+    assert text_of(median_of(sample(4.0)), 1) == "4"
+    assert text_of(None, 1) == "-"
+
+
+def test_intervals_of_differences_cover() -> None:
+    """Of two exponential distributions whose medians differ by one half, 1,000 times."""
+    stream, covered, trials = random.Random(5), 0, 1000
+    median = 0.6931471805599453
+    for _ in range(trials):
+        first = sample(*(stream.expovariate(1) for _ in range(12)))
+        second = sample(*(0.5 + stream.expovariate(2) for _ in range(20)))
+        found = difference_of(first, second, is_paired=False)
+        assert found is not None
+        assert found.coverage >= 0.95
+        covered += found.low <= 0.5 + median / 2 - median <= found.high
+    assert covered / trials >= 0.95 - 3 * (0.95 * 0.05 / trials) ** 0.5
+
+
+def test_schemes_have_the_same_seeds_and_the_values_of_their_runs() -> None:
+    wanted = Wanted(("mip6", "ilnp-soft"), "ilnp", {"duration": "40 s"}, (1, 2), ("throughput", "interruption"))
+    subjects = compare(wanted)
+    lines = table(subjects, wanted.metrics)
+    assert [(line.measure.name, line.subject) for line in lines] == [
+        (metric, scheme) for metric in wanted.metrics for scheme in wanted.subjects
     ]
-    return parse(json.dumps(raw), status=1)
+    rates = [
+        [package.run("ilnp", {"duration": "40 s", "scheme": scheme}, seed=seed, trace=False).metrics.throughput_bps
+         for seed in (1, 2)]
+        for scheme in wanted.subjects
+    ]  # fmt: skip
+    assert [[value.value for value in one.runs["throughput"]] for one in subjects] == rates
+    differences = [b - a for a, b in zip(*rates, strict=True)]
+    assert lines[1].difference is not None
+    assert (lines[1].difference.value, lines[0].difference) == (sum(differences) / 2, None)
+    assert (lines[1].difference.low, lines[1].difference.high) == (min(differences), max(differences))
+    assert "of each seed" in note(lines)
+    rows = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert [row["subject"] for row in rows] == ["mip6", "ilnp-soft"] * 2
+    assert float(rows[1]["difference"]) == lines[1].difference.value
 
 
-def result(event: str, *runs: LabRun, file: str = "lab/none") -> Result:
-    return Result(plan(event, files=(file,))[0], runs)
+def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> None:
+    package.run("sigma", {**SHORT, "l2.latency": "600 ms"}, seed=1, trace=False, pcap=tmp_path)
+    capture = str(tmp_path / "mh.pcapng.gz")
+    Path(capture).write_bytes(gzip.compress((tmp_path / "mh.pcapng").read_bytes()))
+    wanted = Wanted(("l2.latency=100 ms", f"slow={capture}", "sigma"), "sigma", SHORT, (1,))
+    subjects = compare(wanted)
+    assert [(one.name, one.is_capture) for one in subjects] == [
+        ("l2.latency=100 ms", False), ("slow", True), ("sigma", False)
+    ]  # fmt: skip
+    moved = package.analyze(capture).findings
+    gaps = [one.interruption_s for one in moved.handovers]
+    assert [value.value for value in subjects[1].handovers["interruption"]][: len(gaps)] == gaps
+    lines = table(subjects, ("interruption", "lost_packets"))
+    assert {line.measure.each for line in lines} == {"handover"}
+    by_name = {(line.measure.name, line.subject): line for line in lines}
+    slower = by_name["interruption", "slow"].difference
+    assert slower is not None
+    assert slower.value > 0.5
+    assert by_name["lost_packets", "slow"].estimate is None
+    [axes] = distributions({one.name: one.handovers["interruption"] for one in subjects}, "t", "c").axes
+    _, labels = axes.get_legend_handles_labels()
+    assert labels[1] == f"slow ({len(subjects[1].handovers['interruption'])})"
 
 
-@pytest.fixture(scope="module")
-def dead() -> Result:
-    return result("carrier-down", document("none-carrier-down"))
+def test_captures_of_both_ends_are_one_subject_with_its_losses(tmp_path: Path) -> None:
+    for name, latency in (("slow, or not", "600 ms"), ("fast", "100 ms")):
+        package.run("sigma", {**SHORT, "l2.latency": latency}, seed=1, trace=False, pcap=tmp_path / name)
+    ends = {
+        name: tuple(str(tmp_path / name / f"{end}.pcapng") for end in ("mh", "cn")) for name in ("slow, or not", "fast")
+    }
+    # a comma in the name of a file is none between two
+    alone = ends["slow, or not"][0]
+    pair = ",".join(ends["fast"])
+    subjects = compare(Wanted((alone, f"fast={pair}", pair)))
+    assert [(one.name, one.is_capture) for one in subjects] == [(alone, True), ("fast", True), (pair, True)]
+    assert [len(one.handovers["lost_packets"]) > 0 for one in subjects] == [False, True, True]
+    moved = package.analyze(*ends["fast"]).findings.handovers
+    assert [one.value for one in subjects[1].handovers["lost_packets"]] == [one.lost_packets for one in moved]
 
 
-@pytest.fixture(scope="module")
-def moved() -> Result:
-    return result("carrier-down", document("ilnp-soft-carrier-down"), file="lab/ilnp-soft")
+def test_a_pair_of_which_one_is_no_capture_is_said(tmp_path: Path) -> None:
+    package.run("sigma", SHORT, seed=1, trace=False, pcap=tmp_path)
+    mh = str(tmp_path / "mh.pcapng")
+    for ends, said in (
+        (f"{mh},gone.pcapng", "gone.pcapng: expected a capture of the other end"),
+        (f"{__file__},{mh}", f"{__file__}: expected a capture of the other end"),
+        (f"{mh},{mh},{mh}", "3 captures, expected one, or those of both ends: MN,CN"),
+    ):
+        for name in ("", "home="):
+            with pytest.raises(package.ScenarioError, match=re.escape(f"{ends}: {said}")):
+                compare(Wanted((f"{name}{ends}", "sigma"), "sigma", SHORT, (1,)))
 
 
-def test_an_event_is_all_that_happens_and_happens_to_the_network_in_use() -> None:
-    found = plan("planned", "carrier-down", "flap", "one-way-loss", files=("lab/none", "lab/ilnp-soft"))
-    names = [(one.name, one.network, one.at_s, one.lasts_s) for one in found]
-    assert names[:4] == [
-        ("none-planned", "", None, None),
-        ("none-carrier-down", "one", 5.0, None),
-        ("none-flap", "one", 5.0, 3.0),
-        ("none-one-way-loss", "one", 5.0, None),
-    ]
-    # it moves to the network that it finds last
-    assert names[5] == ("ilnp-soft-carrier-down", "two", 5.0, None)
-    assert found[0].settings == SHORT
-    assert found[1].settings == {**SHORT, "cell.one.present": "0 s..", "cell.two.present": "1 s.."}
-    assert found[1].scenario.text.endswith('[[event]]\nkind = "carrier-down"\non = "one"\nat = "5 s"\n')
-    assert found[2].scenario.text.endswith('at = "5 s"\nfor = "3 s"\nperiod = "1 s"\n')
-    assert found[7].scenario.text.endswith('on = "two"\nat = "5 s"\ntowards = "r2"\n')
-    assert expected_s(found, 5) == 8 * 12 * 5
-
-
-def test_routers_hosts_and_prefixes_of_the_network_in_use_are_what_events_happen_to() -> None:
-    found = plan("router-down", "renumber", "address-change", files=("lab/ilnp-soft",))
-    assert [(one.name, one.network, one.lasts_s) for one in found] == [
-        ("ilnp-soft-router-down", "two", None),
-        ("ilnp-soft-renumber", "two", None),
-        ("ilnp-soft-address-change", "two", None),
-    ]
-    assert found[0].scenario.text.endswith('kind = "router-down"\non = "r2"\nat = "5 s"\n')
-    assert found[1].scenario.text.endswith('kind = "renumber"\non = "two"\nat = "5 s"\nfor = "0 s"\n')
-    assert found[2].scenario.text.endswith('on = ["mn"]\nat = "5 s"\nfor = "0 s"\nnetwork = "two"\n')
-    timing = Timing(lasts="2 s")
-    graceful = combinations(["lab/ilnp-soft"], [], ["renumber"], settings=SHORT, timing=timing)
-    assert (graceful[0].lasts_s, graceful[0].scenario.text.endswith('for = "2 s"\n')) == (2.0, True)
-
-
-def test_the_network_in_use_is_that_of_every_seed() -> None:
-    found = combinations(["lab/none", "lab/mip6-ro"], [], ["blackhole"], settings=SHORT, repeat=5)
-    assert [one.network for one in found] == ["one", "two"]
-
-
-def test_places_and_times_may_be_given() -> None:
-    timing = Timing(at="4500 ms", lasts="500 ms", places={"": "one", "none": "cn-core"})
-    found = combinations(
-        ["lab/none", "soft=lab/ilnp-soft"], [], ["one-way-loss"], settings=SHORT, timing=timing, seed=7
-    )  # fmt: skip
-    assert [(one.name, one.network, one.at_s, one.lasts_s, one.seed) for one in found] == [
-        ("none-one-way-loss", "cn-core", 4.5, 0.5, 7),
-        ("soft-one-way-loss", "one", 4.5, 0.5, 7),
-    ]
-    assert found[0].scenario.text.endswith('at = "4.5 s"\nfor = "0.5 s"\ntowards = "core"\n')
-
-
-def test_a_scheme_without_a_file_of_its_own_has_the_first_with_the_scheme_set() -> None:
-    found = combinations(["lab/none", "lab/ilnp-soft"], ["ilnp-soft", "ilnp-hard"], ["planned"], settings=SHORT)
-    assert [(one.scheme, one.scenario.name, one.settings) for one in found] == [
-        ("ilnp-soft", "lab/ilnp-soft", SHORT),
-        ("ilnp-hard", "lab/none", {**SHORT, "scheme": "ilnp-hard"}),
-    ]
-
-
-def test_a_name_before_a_file_is_its_scheme_or_a_name_alone() -> None:
-    files = ["mptcp=lab/mptcp", "lab/mptcp", "tuned=lab/ilnp-soft", "ilnp-soft=lab/ilnp-soft"]
-    found = combinations(files, [], ["planned"], settings=SHORT)
-    assert [(one.scheme, one.settings) for one in found] == [
-        ("mptcp", {**SHORT, "scheme": "mptcp"}),
-        ("mptcp-delete", SHORT),
-        ("tuned", SHORT),
-        ("ilnp-soft", SHORT),
-    ]
-    assert [one.is_of_others for one in found] == [True, True, False, False]
-
-
-def test_all_schemes_are_known() -> None:
-    with pytest.raises(ScenarioError) as error:
-        combinations(["lab/none"], ["nothing-of-the-kind"], ["planned"])
-    named = str(error.value).partition("expected one of ")[2].partition(" (")[0]
-    assert set(named.split(", ")) == {*MODELS, *OTHERS}
-
-
-def test_applications_are_paced_by_their_messages() -> None:
-    found = plan("planned")[0].applications
-    assert [(one.label, one.transport) for one in found] == [
-        ("20 Mbit/s", "tcp"),
-        ("16 kbit/s", "tcp"),
-        ("320 kbit/s", "udp"),
-    ]
-    assert [one.pacing_s for one in found] == pytest.approx([0.001, 0.05, 0.005])
-    assert found[0].size_bytes == 50e6
+def test_a_curve_of_what_never_came_back_ends_below_one() -> None:
+    [axes] = distributions({"a": sample(1, 2, 3, 9, bounds=(3,)), "b": []}, "t", "c").axes
+    assert np.max(axes.lines[0].get_ydata()) == 0.75
+    assert axes.get_legend_handles_labels()[1] == ["a (4)", "b (none)"]
 
 
 @pytest.mark.parametrize(
-    ("files", "events", "timing", "words"),
+    ("subjects", "scenario", "words"),
     [
-        (["lab/none"], ["earthquake"], Timing(), "--events earthquake: expected one of planned, carrier-down"),
-        (["lab/none", "lab/none"], ["planned"], Timing(), "is for scheme `none` too, expected one"),
-        (["lab/nobody"], ["planned"], Timing(), "no such file or scenario"),
-        (["lab/none"], ["flap"], Timing(at="noon"), "`noon`: expected a number with its unit"),
-        (["lab/none"], ["one-way-loss"], Timing(places={"": "nine"}), "--on nine: expected the name of a [[cell]]"),
-        (["sigma=bench/bulk"], ["blackhole"], Timing(), "expected --on NAME, a cell or a link"),
+        (("sigma",), None, "at least two"),
+        (("sigma", "sigma"), None, "is there twice"),
+        (("sigma", "nonsense"), None, "no such file or scenario"),
+        (("mip6", "nonsense"), "ilnp", "scheme"),
+        (("mip6", "l2.latncy=1 s"), "ilnp", "latncy"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_compared_is_one_line(files: list[str], events: list[str], timing: Timing, words: str) -> None:
+)
+def test_what_cannot_be_compared_is_one_line(subjects: tuple[str, ...], scenario: str | None, words: str) -> None:
     with pytest.raises(ScenarioError) as error:
-        combinations(files, [], events, timing=timing)
+        compare(Wanted(subjects, scenario))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_quantities_have_units() -> None:
-    assert [quantity(text) for text in ("0 s", "1.5 min", "16 kbit/s", "100 B")] == [0, 90, 16000, 100]
-    for wrong in ("5", "five s", "5 parsec"):
-        with pytest.raises(ScenarioError):
-            quantity(wrong)
-
-
-def test_the_flow_of_an_application_is_the_one_with_its_data(moved: Result) -> None:
-    applications = moved.combination.applications
-    for metrics in (moved.runs[0].metrics, moved.runs[0].prediction):
-        assert metrics is not None
-        flows = [find_flow(metrics, applications, number) for number in range(3)]
-        # iperf3's ends say a few hundred bytes to each other on a connection of their own
-        assert [flow and (flow.transport, flow.transferred_bytes // 1000) for flow in flows] == [
-            ("tcp", 17500), ("tcp", 17), ("udp", pytest.approx(340, abs=1))
-        ]  # fmt: skip
-
-
-def downloads(name: str) -> Result:
-    """A download by curl: the host that moves asks in a hundred bytes."""
-    ends = {"application.0.from": "cn", "application.0.to": "mn"} if name == "early" else {}
-    combination = combinations([str(DOCUMENTS / "download.toml")], [], ["planned"], settings=ends)[0]
-    return Result(combination, (document(f"download-{name}"),))
-
-
-def test_the_flow_of_who_downloads_is_the_answer_and_not_the_question() -> None:
-    dead, moved = downloads("none"), downloads("ilnp-soft")
-    for one, received in ((dead, 5934974), (moved, 10000206)):
-        run = one.runs[0]
-        flow = find_flow(run.metrics, one.combination.applications, 0)
-        assert flow is not None
-        assert (flow.sender, flow.receiver, flow.transferred_bytes) == ("cn", "mn", received)
-        assert run.prediction is not None
-        simulated = find_flow(run.prediction, one.combination.applications, 0)
-        assert simulated is not None
-        assert simulated.sender == "mn", "in the simulator it is an upload, and that carries the data"
-    assert table_row(rows([dead])[0], predicted=True)[4] == "≥ 7000.7"
-    assert table_row(rows([moved])[0], predicted=True)[4] == "1.3"
-
-
-def test_of_two_ways_without_the_port_of_a_program_the_one_that_carried_most() -> None:
-    run = downloads("ilnp-soft").runs[0].prediction
-    assert run is not None
-    asks, first = downloads("ilnp-soft").combination.applications[0], run.flows[0]
-    answers = replace(asks, sender="cn", receiver="mn")
-
-    def flow(number: int, size: int, port: int, *, back: bool = False) -> Flow:
-        ends = ("cn", "mn", 9, port) if back else ("mn", "cn", port, 9)
-        named = dict(zip(("sender", "receiver", "source_port", "destination_port"), ends, strict=True))
-        return replace(first, id=number, transferred_bytes=size, **named)  # type: ignore[arg-type]
-
-    flows = (
-        flow(0, 10, 5),
-        flow(1, 90, 5, back=True),
-        flow(2, 70, 6),
-        flow(3, 7, 6, back=True),
-        flow(4, 8, 7, back=True),
-    )
-    metrics = replace(run, flows=flows)
-    found = [find_flow(metrics, [asks, asks, answers], number) for number in range(3)]
-    assert [one and one.id for one in found] == [1, 2, 4]
-
-
-def test_an_application_that_was_never_seen_is_no_other_ones_flow_and_is_not_left_out(moved: Result) -> None:
-    run = moved.runs[0]
-    # iperf3's, of application 0
-    flows = tuple(flow for flow in run.metrics.flows if 9000 not in (flow.source_port, flow.destination_port))
-    run = replace(run, metrics=replace(run.metrics, flows=flows))
-    assert find_flow(run.metrics, moved.combination.applications, 0) is None
-    row = rows([Result(moved.combination, (run,))])[0]
-    assert row.interruption_ms == Estimate(10000, 10000, 10000, 1, 1, True)
-    assert (row.runs, row.lost, row.before_bps) == (1, None, None)
-
-
-def test_the_interruption_is_what_is_beyond_the_pacing(moved: Result) -> None:
-    run, combination = moved.runs[0], moved.combination
-    flow = find_flow(run.metrics, combination.applications, 1)
-    assert flow is not None
-    assert flow.interruption_s == pytest.approx(0.053359246)
-    beyond = interruption(flow, combination, 1)
-    assert (round(beyond.value, 9), beyond.censored) == (0.003359246, False)
-    # a line each 50 ms that is heard each 50 ms
-    heard = replace(
-        flow, interruption_s=0.0499, longest_gap_s=0.0499, around_events=Outage(4.9, 0.0499, censored=False)
-    )
-    assert interruption(heard, combination, 1) == Value(0.0)
-
-
-def test_a_gap_around_the_event_counts_without_a_handover_and_any_other_does_not() -> None:
-    flapped = result("flap", document("none-flap"))
-    flow = find_flow(flapped.runs[0].metrics, flapped.combination.applications, 2)
-    assert flow is not None
-    assert flow.interruption_s is None
-    assert flow.around_events is not None
-    value = interruption(flow, flapped.combination, 2).value
-    assert value == pytest.approx(flow.around_events.duration_s - 0.005)
-    assert interruption(replace(flow, around_events=None), flapped.combination, 2) == Value(0.0)
-    silent = replace(flow, around_events=Outage(9.0, 1.0, censored=True))
-    assert interruption(silent, flapped.combination, 2) == Value(0.995, censored=True)
-
-
-def test_an_event_of_the_file_is_looked_at_as_one_of_the_command_line_is() -> None:
-    flapped, own = result("flap", document("none-flap")), result("planned", document("none-flap"))
-    table = rows([flapped, own])
-    assert [row.interruption_ms for row in table[:3]] == [row.interruption_ms for row in table[3:]]
-    assert [row.before_bps for row in table[:3]] == [row.before_bps for row in table[3:]]
-    assert table[5].interruption_ms is not None
-    assert table[5].interruption_ms.median > 400
-
-
-def test_what_was_through_before_anything_happened_has_no_interruption() -> None:
-    early = downloads("early")
-    run = early.runs[0]
-    row = rows([early])[0]
-    assert (row.interruption_ms, row.ended_before, row.runs, row.predicted_ended_before) == (None, 1, 1, 1)
-    assert row.before_bps == row.after_bps is None
-    assert (row.predicted_ms, row.ratio) == (None, None)
-    cells = table_row(row, predicted=True)
-    assert cells[4] == cells[6] == "ended before"
-    assert next(csv.DictReader(as_csv([row]).splitlines()))["ended_before"] == "1"
-    assert list(fields(comparison([row]).axes[0]).values()) == ["ended before"]
-    judge = Verdict("interruption < 50 ms", holds=True, text="interruption < 50 ms: holds: 1.0 ms")
-    said = Result(early.combination, (replace(run, verdicts=(judge,)),)).refuted
-    assert said == ["run 1: interruption < 50 ms: does not hold: none measured; all ended before"]
-    # beside one that lasted until then
-    both = rows([Result(early.combination, (run, *downloads("ilnp-soft").runs))])[0]
-    assert table_row(both, predicted=False)[4] == "1.3 (1 ended before)"
-    # a program that gave up did not end well
-    failed = rows([Result(early.combination, (replace(run, failed=frozenset({0})),))])[0]
-    assert failed.interruption_ms is not None
-    assert failed.interruption_ms.median_censored
-
-
-def test_dead_flows_are_lower_bounds_and_never_dropped(dead: Result) -> None:
-    table = rows([dead])
-    assert [row.interruption_ms and row.interruption_ms.median_censored for row in table] == [True] * 3
-    assert [round(row.interruption_ms.median) for row in table if row.interruption_ms] == [4981, 4939, 4945]
-    assert table[0].predicted_ms is not None
-    assert table[0].predicted_ms.median_censored
-    assert table[0].ratio is None
-    assert table[2].after_bps is not None
-    assert table[2].after_bps.median == pytest.approx(0.0, abs=5000)
-    assert table_row(table[1], predicted=True)[4] == "≥ 4939.3"
-
-
-def test_a_program_that_gave_up_leaves_a_lower_bound(moved: Result) -> None:
-    run = replace(moved.runs[0], failed=frozenset({0}))
-    flow = find_flow(run.metrics, moved.combination.applications, 0)
-    assert flow is not None
-    flow = replace(flow, end_s=6.0)
-    value = interruption(flow, moved.combination, 0, failed=True)
-    assert (round(value.value, 6), value.censored) == (3.999, True)
-    row = rows([Result(moved.combination, (run,))])[0]
-    assert row.interruption_ms is not None
-    assert row.interruption_ms.censored == 1
-
-
-def test_only_clients_that_ended_by_themselves_gave_up() -> None:
-    raw = json.loads((DOCUMENTS / "none-carrier-down.json").read_text())
-    assert document("none-carrier-down").failed == frozenset()
-    for program in raw["lab"]["programs"]:
-        program["stopped"] = program["application"] != 1
-        program["exit_status"] = 1
-    assert parse(json.dumps(raw)).failed == {1}
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([(3, False), (1, False), (2, False)], Estimate(2, 1, 3, 3, 0, False)),
-        ([(9, True), (1, False), (2, False)], Estimate(2, 1, 9, 3, 1, False)),
-        ([(9, True), (8, True), (2, False)], Estimate(8, 2, 9, 3, 2, True)),
-        # the true value of the first may be any greater one
-        ([(1, True), (5, False), (6, False)], Estimate(5, 1, 6, 3, 1, True)),
-        ([(1, False), (5, True)], Estimate(3, 1, 5, 2, 1, True)),
-        ([(4, True)], Estimate(4, 4, 4, 1, 1, True)),
-    ],
-)  # fmt: skip
-def test_a_median_is_a_lower_bound_from_the_least_of_them_on(
-    values: list[tuple[float, bool]], expected: Estimate
-) -> None:
-    assert estimate(Value(*value) for value in values) == expected
-    assert estimate([]) is None
-
-
-def test_rows_have_loss_throughput_and_the_simulators_figures(moved: Result) -> None:
-    bulk, interactive, paced = rows([moved])
-    assert (bulk.scheme, bulk.event, bulk.network, bulk.flow) == ("ilnp-soft", "carrier-down", "two", "20 Mbit/s")
-    assert [row.lost and row.lost.median for row in (bulk, interactive, paced)] == [0, 0, 0]
-    assert bulk.before_bps is not None
-    assert bulk.before_bps.median == pytest.approx(20e6, rel=0.01)
-    assert bulk.after_bps is not None
-    assert bulk.after_bps.median == pytest.approx(20e6, rel=0.01)
-    assert bulk.ratio == pytest.approx(194.6 / 201.5, abs=0.001)
-    assert interactive.ratio == pytest.approx(3.359 / 194.607, abs=0.001)
-
-
-def test_throughput_ends_with_the_data_and_not_with_the_run() -> None:
-    planned = result("planned", document("ilnp-soft-planned"), file="lab/ilnp-soft")
-    applications = tuple(replace(one, size_bytes=17.5e6) for one in planned.combination.applications)
-    row = rows([Result(replace(planned.combination, applications=applications), planned.runs)])[0]
-    assert row.after_bps is not None
-    assert row.after_bps.median == pytest.approx(20e6, rel=0.01)
-
-
-def test_runs_that_were_too_late_are_counted_and_not_used(moved: Result) -> None:
-    late = replace(moved.runs[0], too_late=True)
-    table = rows([Result(moved.combination, (moved.runs[0], late))])
-    assert [(row.runs, row.too_late) for row in table] == [(1, 1)] * 3
-    assert table[0].interruption_ms is not None
-    assert table[0].interruption_ms.count == 1
-    none_left = rows([Result(moved.combination, (late,))])[0]
-    assert none_left.interruption_ms is None
-    assert table_row(none_left, predicted=False)[3:5] == ["0 of 1", "-"]
-    assert parse((DOCUMENTS / "none-planned.json").read_text(), status=3).too_late
-
-
-def test_conditions_are_judged_by_the_lab_and_said_per_run() -> None:
-    run = judged(("lost == 0", False, "does not hold: 401"), ("interruption < 9 s", True, "holds: 1992.3 ms"))
-    assert [(one.condition, one.holds) for one in run.verdicts] == [("lost == 0", False), ("interruption < 9 s", True)]
-    found = result("planned", run)
-    # that of the interruption is of the table, and a lower bound is not less than anything
-    table = [row.interruption_ms for row in rows([found])]
-    longest = max(one.median for one in table if one is not None)
-    assert found.refuted == [
-        "run 1: lost == 0: does not hold: 401",
-        f"run 1: interruption < 9 s: does not hold: ≥ {floor(longest * 10) / 10:.1f} ms",
-    ]
-    more = judged(("interruption > 1 s", False, ""), ("interruption.median < 9 s", True, ""))
-    assert result("planned", more).refuted == []
-    assert result("planned", replace(run, too_late=True)).refuted == []
-
-
-def test_junit_has_a_case_per_combination() -> None:
-    run = document("none-planned")
-    refuted = judged(("lost < 1", False, "does not hold: 401"))
-    late = replace(run, too_late=True)
-    suite = ElementTree.fromstring(
-        as_junit([result("planned", run, late), result("planned", refuted), result("planned", late)])
-    )
-    assert suite.attrib == {
-        "name": "segue lab compare", "tests": "3", "failures": "1", "errors": "1", "time": "40.000"
-    }  # fmt: skip
-    well, failed, unknown = suite
-    assert (well.get("classname"), well.get("name")) == ("none", "planned")
-    assert [child.tag for child in well] == ["system-out"]
-    assert well[0].text == "1 of 2 runs were too late, and not used"
-    assert failed[0].tag == "failure"
-    assert failed[0].get("message") == "run 1: lost < 1: does not hold: 401"
-    assert unknown[0].tag == "error"
-
-
-def test_csv_and_json_have_every_row(dead: Result, moved: Result) -> None:
-    table = rows([dead, moved])
-    lines = list(csv.DictReader(as_csv(table).splitlines()))
-    assert [(line["scheme"], line["flow"]) for line in lines][2:4] == [
-        ("none", "320 kbit/s"),
-        ("ilnp-soft", "20 Mbit/s"),
-    ]
-    assert (lines[0]["interruption_ms_censored"], lines[3]["interruption_ms_censored"]) == ("true", "false")
-    assert float(lines[3]["interruption_ms"]) == pytest.approx(194.615, abs=0.01)
-    read = json.loads(as_json([dead, moved], table))
-    assert len(read["rows"]) == 6
-    assert read["rows"][0]["interruption_ms"]["median_censored"] is True
-    assert [(run["scheme"], run["run"], run["too_late"]) for run in read["runs"]] == [
-        ("none", 1, False), ("ilnp-soft", 1, False)
-    ]  # fmt: skip
-
-
-def fields(axes: Axes) -> dict[tuple[str, str], str]:
-    """What the figure says of schemes and events, as it stands on it."""
-    events = [label.get_text() for label in axes.get_xticklabels()]
-    schemes = [label.get_text() for label in axes.get_yticklabels()]
-    said: dict[tuple[str, str], str] = {}
-    for text in axes.texts:
-        column, line = (int(place) for place in text.get_position())
-        key = (schemes[line], events[column])
-        said[key] = " | ".join([*([said[key]] if key in said else []), text.get_text()])
-    return said
-
-
-def test_the_figure_has_a_panel_per_flow_and_a_field_per_scheme_and_event(dead: Result, moved: Result) -> None:
-    over_sctp = Result(plan("carrier-down", files=("sigma=lab/sigma-lan",))[0], (document("sigma-carrier-down"),))
-    table = rows([dead, moved, over_sctp])
-    figure = comparison(table)
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["20 Mbit/s over TCP", "16 kbit/s over TCP", "320 kbit/s over UDP"]
-    first = fields(figure.axes[0])
-    assert list(first) == [
-        ("none", "carrier down"),
-        ("ilnp-soft", "carrier down"),
-        ("sigma (SCTP)", "carrier down"),
-    ]
-    assert first["none", "carrier down"].startswith("≥ 5.0 s | sim ≥")
-    assert first["ilnp-soft", "carrier down"].startswith("195 ms | sim")
-    assert ("sigma (SCTP)", "carrier down") not in fields(figure.axes[1]), "it carries the first alone"
-    assert render(figure).svg == render(comparison(table)).svg
-
-
-def test_a_wide_range_and_runs_that_were_too_late_are_said(moved: Result) -> None:
-    row = rows([moved])[0]
-    wide = replace(row, predicted_ms=None, interruption_ms=Estimate(210.0, 3.2, 1204.0, 5, 0, median_censored=False))
-    assert fields(comparison([wide]).axes[0])["ilnp-soft", "carrier down"] == "210 ms | 3.2 ms to 1.2 s"
-    late = Result(moved.combination, (replace(moved.runs[0], too_late=True),))
-    assert fields(comparison(rows([late])).axes[0]) == {("ilnp-soft", "carrier down"): "too late"}
-    # what a scheme does not carry has no line
-    none = replace(row, scheme="mptcp", runs=0, too_late=0, interruption_ms=None)
-    assert list(fields(comparison([row, none]).axes[0])) == [("ilnp-soft", "carrier down")]
-
-
-@pytest.mark.parametrize("text", ["{}", "[]", '{"lab": {"programs": []}}', '{"lab": 5}', "no JSON"])
-def test_what_is_no_document_of_the_lab_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not the document|Expecting value"):
-        parse(text)
-
-
-def test_all_are_run_once_before_any_is_run_again(tmp_path: Path) -> None:
-    order: list[tuple[str, int, int]] = []
-    found = plan("planned", "carrier-down")
-    results = run_all(
-        str(program(tmp_path)),
-        found,
-        repeat=2,
-        tell=lambda one, number, done, _: order.append((one.event, number, done)),
-    )
-    assert order == [("planned", 1, 0), ("carrier-down", 1, 1), ("planned", 2, 2), ("carrier-down", 2, 3)]
-    assert [len(one.runs) for one in results] == [2, 2]
-
-
-def told(scheme_program: Path, folder: Path, repeat: int, conditions: Sequence[str] = ()) -> list[str]:
-    """What was said of each run besides."""
-    said: list[str] = []
-    run_all(
-        str(scheme_program), plan("planned", "carrier-down"), repeat=repeat, conditions=conditions, directory=folder,
-        tell=lambda _one, _number, _done, besides: said.append(besides),
-    )  # fmt: skip
-    return said
-
-
-def test_a_comparison_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    assert told(program(tmp_path), runs, 1) == ["", ""]
-    assert told(program(tmp_path), runs, 2) == ["done before", "done before", "", ""]
-    # one that was lost, and an index that is none
-    (runs / "none-planned-1.json").unlink()
-    assert told(program(tmp_path), runs, 1) == ["", "done before"]
-    (runs / "index.json").write_text("[")
-    assert told(program(tmp_path), runs, 1) == ["", ""]
-    # nor one that was cut
-    (runs / "none-planned-1.json").write_text("{")
-    assert told(program(tmp_path), runs, 1) == ["", "done before"]
-    # neither another program's nor one under other conditions
-    assert told(program(tmp_path), runs, 1, conditions=["lost == 0"]) == ["", ""]
-    assert told(program(tmp_path, "pass"), runs, 1, conditions=["lost == 0"]) == ["", ""]
-
-
-@pytest.mark.parametrize("name", ["none-planned-1.json", "index.json"])
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(b"\xff\xfe{}", id="not UTF-8"),
-        pytest.param(b"[" * 200_000, id="nested too deeply"),
-        pytest.param(b"[]", id="a list"),
-        pytest.param(b'{"none-planned-1.json": 3, "lab": 3}', id="other types"),
-    ],
-)
-def test_what_was_damaged_since_is_run_again(tmp_path: Path, name: str, damage: bytes) -> None:
-    assert told(program(tmp_path), tmp_path, 1) == ["", ""]
-    (tmp_path / name).write_bytes(damage)
-    assert told(program(tmp_path), tmp_path, 1)[0] == ""
-    assert told(program(tmp_path), tmp_path, 1) == ["done before", "done before"]
-
-
-def test_a_document_that_still_reads_as_one_but_is_another_is_run_again(tmp_path: Path) -> None:
-    assert told(program(tmp_path), tmp_path, 1) == ["", ""]
-    file = tmp_path / "none-planned-1.json"
-    file.write_bytes(file.read_bytes().replace(b'"corrupt_messages": 0', b'"corrupt_messages": 1'))
-    assert told(program(tmp_path), tmp_path, 1) == ["", "done before"]
-
-
-TABLES_TOO = """
-folder = Path(sys.argv[sys.argv.index("--record") + 1]); folder.mkdir(exist_ok=True)
-for name in ("document.json", "tables.jsonl", "scenario.toml"): (folder / name).write_text("{{}}\\n" * 2)
-"""
-
-
-def test_tables_that_were_cut_are_made_again(tmp_path: Path) -> None:
-    def again() -> list[str]:
-        said: list[str] = []
-        recorded = [replace(one, is_recorded=True) for one in plan("planned")]
-        run_all(
-            str(program(tmp_path, TABLES_TOO)), recorded, repeat=1, directory=tmp_path,
-            tell=lambda _one, _number, _done, besides: said.append(besides),
-        )  # fmt: skip
-        return said
-
-    assert (again(), again()) == ([""], ["done before"])
-    (tmp_path / "none-planned-1" / "tables.jsonl").write_text("{")
-    assert (again(), again()) == ([""], ["done before"])
-
-
-def test_a_run_that_was_too_late_is_made_again_twice(tmp_path: Path) -> None:
-    late = program(tmp_path, "'LATE'")
-    assert told(late, tmp_path / "runs", 1) == ["", *["too late, once more"] * 2] * 2
-    # and when it is asked for again
-    assert told(late, tmp_path / "runs", 1) == ["", *["too late, once more"] * 2] * 2
-
-
-@pytest.mark.parametrize(
-    ("more", "kind", "words"),
-    [
-        ("sys.stderr.write('segue lab: expected root\\n'); sys.exit(2)", ScenarioError, "expected root"),
-        ("sys.exit(130)", KeyboardInterrupt, ""),
-        ("sys.stderr.write('segue lab: broken\\n'); sys.exit(101)", RunError, "ended with 101: broken"),
-    ],
-)
-def test_a_run_without_figures_ends_the_comparison(
-    tmp_path: Path, more: str, kind: type[BaseException], words: str
-) -> None:
-    with pytest.raises(kind) as error:
-        run_all(str(program(tmp_path, more)), plan("planned"), repeat=1)
-    assert words in str(error.value)
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SEGUE_LAB", str(program(tmp_path)))
-    monkeypatch.setenv("COLUMNS", "150")
-    return tmp_path
-
-
-COMPARE = ("lab", "compare", "lab/none", "lab/ilnp-soft", "--set", "duration=10 s")
-
-
-def test_the_command_writes_table_figure_and_junit(lab: Path, segue: Segue) -> None:
-    out = lab / "made"
-    ran = segue(
-        *COMPARE, "--events", "planned,carrier-down", "--repeat", "2", "--predict", "--out", out,
-        "--json", lab / "table.json", "--junit", out / "junit.xml",
-    )  # fmt: skip
+def test_the_command_writes_a_table_and_a_figure(segue: Segue, tmp_path: Path) -> None:
+    arguments = ("compare", "l2.latency=100 ms", "l2.latency=600 ms", "--scenario", "sigma", "--set", "duration=30 s")
+    ran = segue(*arguments, "--seeds", "2", "--metric", "interruption", "--out", "both", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert "4 combinations, 2 times each, in real time: about 1 min 36 s" in ran.stderr
-    assert "segue lab: none: events happen to one, at 5 s" in ran.stderr
-    assert "segue lab: 8/8: ilnp-soft-carrier-down, run 2" in ran.stderr
-    assert "≥ 4939.3" in ran.stdout
-    names = sorted(path.name for path in out.iterdir())
-    assert names == ["compare.csv", "compare.json", "compare.png", "compare.svg", "junit.xml", "runs"]
-    assert len(list((out / "runs").glob("*-*-*.json"))) == 8
-    assert (lab / "table.json").read_text() == (out / "compare.json").read_text()
-
-
-@pytest.mark.usefixtures("lab")
-def test_help_names_all_events_and_one_run_is_said_as_one(segue: Segue) -> None:
-    said = segue("lab", "compare", "--help").stdout
-    assert [event for event in EVENTS if event not in " ".join(said.split()).replace("- ", "-")] == []
-    ran = segue("lab", "compare", "lab/none", "--set", "duration=10 s", "--repeat", "1")
-    assert "segue lab: 1 combination, once each, in real time" in ran.stderr
-
-
-def test_a_condition_that_does_not_hold_sets_the_status(lab: Path, segue: Segue) -> None:
-    ran = segue(*COMPARE, "--repeat", "1", "--assert", "interruption < 50 ms", "--junit", lab / "junit.xml")
-    assert ran.returncode == 1
-    assert "segue lab: none-planned: run 1: interruption < 50 ms: does not hold: ≥ 1978.8 ms" in ran.stderr
-    suite = ElementTree.fromstring((lab / "junit.xml").read_text())
-    assert [(case.get("classname"), len(case)) for case in suite] == [("none", 1), ("ilnp-soft", 0)]
-
-
-def test_a_combination_without_a_run_in_time_sets_the_status(
-    lab: Path, segue: Segue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SEGUE_LAB", str(program(lab, "'LATE'")))
-    ran = segue(*COMPARE, "--repeat", "2")
-    assert ran.returncode == 3
-    assert "segue lab: none-planned: 2 of 2 runs were too late, and not used" in ran.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "Missing argument"),
-        (("lab/none", "--events", "earthquake"), "--events earthquake"),
-        (("lab/none", "--events", ","), "expected at least one"),
-        (("lab/none", "--repeat", "0"), "--repeat"),
-        (("lab/none", "--set", "x"), "expected KEY=VALUE"),
-        (("lab/none", "--set", "l2.latancy=1 s"), "latancy"),
-        (("lab/none", "--events", "blackhole", "--on", "nine"), "nine"),
-        (("lab/none", "--at", "5 s"), "--at: has no effect on what is planned"),
-        (("lab/none", "--events", "planned", "--on", "one"), "--on: has no effect on what is planned"),
-        (("lab/none", "--junit", "nowhere/at/all.xml"), "expected a directory that is there"),
-    ],
-)
-def test_wrong_input_is_one_line(lab: Path, segue: Segue, arguments: tuple[str, ...], words: str) -> None:
-    ran = segue("lab", "compare", *arguments, cwd=lab)
-    assert ran.returncode == 2, ran.stderr
-    assert ran.stdout == ""
-    assert ran.stderr.count("\n") == 1, ran.stderr
-    assert words in ran.stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_comparison_that_is_ended_waits_for_its_run_to_clean_up(
-    lab: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
-    if signal.getsignal(number) == signal.SIG_IGN:
-        pytest.skip("the signal is ignored here")
-    marks = f"""
-import signal, time
-def stop(*_):
-    time.sleep(0.5)
-    Path("{lab}/cleaned").touch()
-    sys.exit(130)
-signal.signal(signal.SIGINT, stop)
-Path("{lab}/begun").touch()
-time.sleep(60)
-"""
-    monkeypatch.setenv("SEGUE_LAB", str(program(lab, marks)))
-    command = [sys.executable, "-c", "from segue.cli import main; main()", *COMPARE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as process:
-        until = time.monotonic() + 60
-        while not (lab / "begun").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        process.send_signal(number)
-        process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert (lab / "cleaned").exists()
+    assert sorted(path.name for path in (tmp_path / "both").iterdir()) == ["compare.csv", "compare.png", "compare.svg"]
+    assert "l2.latency=600 ms" in ran.stdout
+    wrong = segue(*arguments, "--metric", "nonsense", "--out", "other", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "other").exists()

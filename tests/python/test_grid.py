@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from segue.grid import Axis, Grid, run_grids, summarise
+from segue.papers.grid import Axis, Grid, run_grids, summarise
 from segue.papers.sigma import experiment as ex
 from segue.runner import Runner
 from segue.scenarios import load

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from command import Segue
 from segue import Metrics, ScenarioError
 from segue.cli import reproduce as reproduce_command
-from segue.compare.plan import planned
-from segue.compare.results import LabRun, Result
+from segue.lab.trials.plan import planned
+from segue.lab.trials.results import LabRun, Result
 from segue.papers import lab
 from segue.papers.claims import NOT_RUN, Claim, InLab, Verdict, lab_tally, to_json
 from segue.papers.ilnp import lab as ilnp

@@ -389,7 +389,7 @@ def test_a_reproduction_is_the_same_from_the_store(tmp_path: Path) -> None:
 
 
 def test_frames_of_a_grid_come_from_the_store_unchanged(tmp_path: Path) -> None:
-    from segue.grid import run_grids
+    from segue.papers.grid import run_grids
 
     grid = sigma.grids(quick=True)[0]
     small = type(grid)(grid.name, [type(a)(a.key, a.column, a.values[:2], a.unit) for a in grid.axes], SHORT)

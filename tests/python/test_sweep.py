@@ -19,7 +19,7 @@ import segue
 from command import Segue
 from segue import ScenarioError
 from segue.cli.sweep import figure_text, interval_text, parse_drawing
-from segue.comparing import Value, median_of
+from segue.compare import Value, median_of
 from segue.figures import style
 from segue.figures.style import render
 from segue.runner import Runner

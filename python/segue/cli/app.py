@@ -259,8 +259,8 @@ def compare(
     Each is a scheme or KEY=VALUE of --scenario, a scenario file, a capture, or the captures of both ends as MN,CN;
     NAME=FILE gives files a name. With a capture among them, handovers are compared; else runs of the same seeds.
     """
-    from segue.cli.comparison import run_comparison
-    from segue.comparing import Wanted
+    from segue.cli.compare import run_comparison
+    from segue.compare import Wanted
 
     wanted = Wanted(subjects, scenario, overrides(settings), range(first_seed, first_seed + seeds), metrics)
     run_comparison(wanted, out, threads)
@@ -335,7 +335,7 @@ def lab(arguments: tuple[str, ...]) -> int:
     # programs of the lab that are Python run on this one
     os.environ.setdefault("SEGUE_PYTHON", sys.executable)
     if arguments[:1] == ("compare",):
-        from segue.cli.compare import compare
+        from segue.cli.trials import compare
 
         status = compare.main(args=list(arguments[1:]), prog_name="segue lab compare", standalone_mode=False)
         return status if isinstance(status, int) else 0

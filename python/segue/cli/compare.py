@@ -1,233 +1,150 @@
-"""`segue lab compare`: schemes and events with real hosts, as one table and one figure."""
+"""`segue compare`: one table of differences and one figure."""
 
 from __future__ import annotations
 
+import csv
+import errno
+import io
 from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from segue.cli.program import every_end_is_ctrl_c, find_program
-from segue.cli.settings import overrides
-from segue.output import check_apart, check_directory, check_file, directories, write_file
+from segue.cli.commands import open_store
+from segue.cli.progress import Bars
+from segue.output import check_directory, directories, write_file
+from segue.units import in_words, percent
 
 if TYPE_CHECKING:
     from segue.cli.layout import Cell
-    from segue.compare.plan import Combination
-    from segue.compare.results import Estimate, Result, Row
+    from segue.compare import Estimate, Line, Subject, Wanted
 
-EXIT_FAILED = 1
-EXIT_TOO_LATE = 3
+LEAST_COVERAGE = 0.5
+"""Intervals that cover with less are not written."""
+HEAD = ("metric", "unit", "each", "subject", "n", "median", "median_is_bound", "low", "high", "coverage", "difference",
+        "difference_is_bound", "difference_low", "difference_high", "difference_coverage", "paired")  # fmt: skip
 
 
-@click.command(name="compare", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("files", metavar="[SCHEME=]FILE...", nargs=-1, required=True)
-@click.option("--schemes", metavar="A,B,...", help="Which schemes; those of the files if left out.")
-@click.option("--events", metavar="A,B,...", default="planned", show_default=True,
-              help="planned (the file as it stands), carrier-down, blackhole, one-way-loss, flap, router-down, "
-              "renumber, address-change.")  # fmt: skip
-@click.option("--on", "places", metavar="[SCHEME=]NAME", multiple=True,
-              help="The cell or link that events happen to; the network in use if left out. Repeatable.")  # fmt: skip
-@click.option("--at", metavar="TIME", default="", help="When events begin; in the middle of the run if left out.")
-@click.option("--for", "lasts", metavar="TIME", default="", help="How long they last; to the end, a flap for 3 s.")
-@click.option("--repeat", type=click.IntRange(1, 1000), default=5, show_default=True, help="Runs of each combination.")
-@click.option("--seed", type=click.IntRange(0, 2**63), metavar="N",
-              help="Seed of the first run, the next having the next; the scenario's if left out.")  # fmt: skip
-@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Override a key, in all. Repeatable.")
-@click.option("--predict", is_flag=True, help="The simulator's figures beside it, with the ratio.")
-@click.option("--assert", "conditions", metavar="CONDITION", multiple=True,
-              help='What has to be so of each run, as in --assert "interruption < 50 ms". Repeatable.')  # fmt: skip
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path),
-              help="Write compare.csv, .json, .svg and .png there, and each run's document into runs/, "
-              "from where a comparison that was stopped goes on.")  # fmt: skip
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write the table as JSON.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a test case per combination.")
-def compare(
-    files: tuple[str, ...],
-    schemes: str | None,
-    events: str,
-    places: tuple[str, ...],
-    at: str,
-    lasts: str,
-    repeat: int,
-    seed: int | None,
-    settings: tuple[str, ...],
-    predict: bool,
-    conditions: tuple[str, ...],
-    out: Path | None,
-    json_file: Path | None,
-    junit: Path | None,
-) -> int:
-    """Run each scheme with each event REPEAT times with real hosts, and make one table and one figure.
+def run_comparison(wanted: Wanted, out: Path | None, threads: int | None) -> None:
+    """`segue compare`."""
+    from segue.compare import compare, metrics_of, table
+    from segue.runner import Runner
 
-    Each FILE is for the scheme that it names, or for SCHEME; a name that is no scheme is one for the table alone. A
-    scheme without a file of its own has the first one, with `scheme` set. Events other than planned are written into a
-    copy in which all networks are there all the time.
-    """
-    from segue.compare.plan import Timing, combinations
-    from segue.compare.results import rows
-    from segue.compare.runs import run_all
-
-    program = find_program("segue-lab")
-    given = {"--at": at, "--for": lasts, "--on": places}
-    if set(_words(events)) == {"planned"} and (unread := [name for name, value in given.items() if value]):
-        raise click.UsageError(
-            f"{unread[0]}: has no effect on what is planned: expected --events blackhole, or another"
+    if out is not None:
+        if out.is_file():
+            raise NotADirectoryError(errno.ENOTDIR, "expected a directory", str(out))
+        check_directory(out)
+    with directories(out), Bars() as bars:
+        bars.spin("reading")
+        runner = Runner(threads=threads, store=open_store())
+        subjects = compare(
+            wanted,
+            runner=runner,
+            tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
+            progress=lambda done, total: bars.show("simulating", done, total),
         )
-    plan = combinations(
-        files,
-        _words(schemes or ""),
-        _words(events),
-        settings=overrides(settings),
-        seed=seed,
-        timing=Timing(at, lasts, _places(places)),
-        repeat=repeat,
-    )
-    if not plan:
-        raise click.UsageError("--events: expected at least one")
-    for file in (json_file, junit):
-        if file is not None:
-            check_apart(file, [Path(one.scenario.file) for one in plan])
-            check_file(file, [out])
-    with directories(out):
-        if out is not None:
-            check_directory(out)
-        _announce(plan, repeat)
-        told = _Progress(len(plan) * repeat)
-        with every_end_is_ctrl_c():
-            results = run_all(
-                program,
-                plan,
-                repeat=repeat,
-                predict=predict,
-                conditions=conditions,
-                tell=told,
-                directory=None if out is None else out / "runs",
-            )
-        table = rows(results)
-        written = _write(out, json_file, junit, results, table)
-    _print(table)
-    late = _say_late(results)
-    refuted = [f"{one.combination.name}: {text}" for one in results for text in one.refuted]
-    for text in refuted:
-        click.echo(f"segue lab: {text}", err=True)
+        lines = table(subjects, metrics_of(wanted, [one.is_capture for one in subjects]))
+        written = [] if out is None else _write(out, subjects, lines)
+    print_lines(lines)
+    click.echo(note(lines))
     for path in written:
         click.echo(f"wrote {path}")
-    if refuted:
-        return EXIT_FAILED
-    return EXIT_TOO_LATE if late else 0
 
 
-class _Progress:
-    """A line on standard error before each run."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-
-    def __call__(self, combination: Combination, number: int, done: int, besides: str) -> None:
-        more = f" ({besides})" if besides else ""
-        click.echo(f"segue lab: {done + 1}/{self._total}: {combination.name}, run {number}{more}", err=True)
-
-
-def _announce(plan: Sequence[Combination], repeat: int) -> None:
-    from segue.compare.plan import expected_s
-
-    minutes, seconds = divmod(round(expected_s(plan, repeat)), 60)
-    click.echo(
-        f"segue lab: {_count(len(plan), 'combination')}, {'once' if repeat == 1 else f'{repeat} times'} each, "
-        f"in real time: about {minutes} min {seconds} s",
-        err=True,
-    )
-    for scheme, (network, at_s) in {one.scheme: (one.network, one.at_s) for one in plan if one.network}.items():
-        click.echo(f"segue lab: {scheme}: events happen to {network}, at {at_s:g} s", err=True)
-
-
-def _write(
-    out: Path | None, json_file: Path | None, junit: Path | None, results: Sequence[Result], table: Sequence[Row]
-) -> list[Path]:
-    from segue.compare.outputs import as_json, as_junit, write_table
-
-    written = write_table(out, results, table) if out is not None else []
-    if json_file is not None:
-        written.append(write_file(json_file, as_json(results, table)))
-    if junit is not None:
-        written.append(write_file(junit, as_junit(results)))
-    return written
-
-
-def _print(table: Sequence[Row]) -> None:
+def print_lines(lines: Sequence[Line]) -> None:
+    """The table, in units of people."""
     from segue.cli.layout import Column, new_console, print_table
 
-    predicted = any(row.predicted_ms is not None for row in table)
-    columns = [
-        Column("scheme"), Column("event"), Column("flow"), Column("runs", right=True, rank=1),
-        Column("interruption\nms", right=True), Column("least to most\nms", right=True, rank=3),
-    ]  # fmt: skip
-    if predicted:
-        columns += [Column("simulator\nms", right=True), Column("ratio", right=True)]
-    columns += [Column(name, right=True, rank=2) for name in ("lost", "Mbit/s\nbefore", "Mbit/s\nafter")]
-    print_table(new_console(), columns, [table_row(row, predicted=predicted) for row in table])
+    if not lines:
+        click.echo("nothing to compare: no subject has any of the metrics")
+        return
+    columns = [Column("metric"), Column("subject"), Column("n", right=True, rank=2), Column("median", right=True),
+               Column("difference\nto the first", right=True), Column("unit")]  # fmt: skip
+    rows: list[list[Cell]] = []
+    for line in lines:
+        known = [one.estimate for one in lines if one.measure == line.measure and one.estimate is not None]
+        greatest = max((abs(end) for one in known for end in (one.value, one.high) if not isinf(end)), default=0.0)
+        factor, unit = in_words(line.measure.unit, greatest)
+        estimate = line.estimate
+        rows.append([
+            line.measure.name, line.subject, str(estimate.n if estimate else 0), text_of(estimate, factor),
+            text_of(line.difference, factor, sign="+"), unit,
+        ])  # fmt: skip
+    print_table(new_console(), columns, rows)
 
 
-def table_row(row: Row, *, predicted: bool) -> list[Cell]:
-    """A row in words; a lower bound has "≥" before it, and what was through before anything happened says so."""
-    gap = row.interruption_ms
-    ends = "-" if gap is None else f"{gap.low:.1f} to {gap.high:.1f}"
-    cells: list[Cell] = [
-        row.scheme,
-        row.event,
-        f"{row.flow} {row.transport}",
-        _runs(row),
-        _shown_or_over(gap, row.ended_before),
-        ends,
-    ]
-    if predicted:
-        cells += [
-            _shown_or_over(row.predicted_ms, row.predicted_ended_before),
-            "-" if row.ratio is None else f"{row.ratio:.2f}",
-        ]
-    return [*cells, _shown(row.lost, places=0), _shown(row.before_bps, 1e-6, 3), _shown(row.after_bps, 1e-6, 3)]
+def note(lines: Sequence[Line]) -> str:
+    """What the intervals are."""
+    shown = [one.coverage for line in lines for one in (line.estimate, line.difference) if one is not None]
+    least = min((coverage for coverage in shown if coverage >= LEAST_COVERAGE), default=0.0)
+    intervals = (
+        f"Order-statistic intervals, which cover with {percent(least)} at least." if least else "Too few for intervals."
+    )
+    if any(line.is_paired for line in lines):
+        bounds = any(line.estimate is not None and line.estimate.is_bound for line in lines)
+        what = " \N{GREATER-THAN OR EQUAL TO}: what had not ended with the run." if bounds else ""
+        return f"Medians over seeds; differences are medians of those of each seed. {intervals}{what}"
+    return (
+        f"Medians over handovers and outages, taken as independent; differences are those of medians. {intervals} "
+        "\N{GREATER-THAN OR EQUAL TO}: data that never came back."
+    )
 
 
-def _shown_or_over(estimate: Estimate | None, ended_before: int) -> str:
-    if estimate is None and ended_before:
-        return "ended before"
-    return _shown(estimate) + (f" ({ended_before} ended before)" if ended_before else "")
+def text_of(estimate: Estimate | None, factor: float, *, sign: str = "") -> str:
+    """`+12.3 [+11.9, +12.6]`; what is a bound has "≥" before it, and an end that nobody knows is none."""
+    from segue.cli.sweep import figure_text
 
-
-def _runs(row: Row) -> str:
-    return f"{row.runs} of {row.runs + row.too_late}"
-
-
-def _shown(estimate: Estimate | None, scale: float = 1.0, places: int = 1) -> str:
     if estimate is None:
         return "-"
-    return f"{'≥ ' if estimate.median_censored else ''}{estimate.median * scale:.{places}f}"
+
+    def shown(value: float) -> str:
+        if isinf(value):
+            return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+        text = figure_text(value * factor)
+        return text if text.startswith("-") or not sign or text == "0" else f"{sign}{text}"
+
+    if estimate.is_bound and not sign:
+        text = figure_text(estimate.value * factor, censored=True)
+    else:
+        about = "\N{ALMOST EQUAL TO} " if estimate.is_bound else ""
+        text = f"{about}{shown(estimate.value)}"
+    if estimate.coverage < LEAST_COVERAGE:
+        return text
+    return f"{text} [{shown(estimate.low)}, {shown(estimate.high)}]"
 
 
-def _say_late(results: Sequence[Result]) -> bool:
-    """Says which runs were too late; whether a combination has none left."""
-    for one in results:
-        if late := len(one.runs) - len(one.usable):
-            click.echo(
-                f"segue lab: {one.combination.name}: {late} of {len(one.runs)} runs were too late, and not used",
-                err=True,
-            )
-    return any(not one.usable for one in results)
+def as_csv(lines: Sequence[Line]) -> str:
+    """The table, in basic units; an end that nobody knows is `inf`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEAD)
+    for line in lines:
+        count = "" if line.estimate is None else line.estimate.n
+        writer.writerow(
+            [line.measure.name, line.measure.unit, line.measure.each, line.subject, count,
+             *_cells(line.estimate), *_cells(line.difference), line.is_paired]
+        )  # fmt: skip
+    return text.getvalue()
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _cells(one: Estimate | None) -> list[object]:
+    return [""] * 5 if one is None else [one.value, one.is_bound, one.low, one.high, one.coverage]
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _write(out: Path, subjects: Sequence[Subject], lines: Sequence[Line]) -> list[Path]:
+    from segue.figures.distribution import distributions
+    from segue.figures.style import render
 
-
-def _places(places: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for place in places:
-        scheme, equals, name = place.partition("=")
-        found[scheme if equals else ""] = name if equals else scheme
-    return found
+    caption = (
+        "Handovers of all seeds, and outages that no handover accounts for; in brackets: how many. Marks: medians.\n"
+        "A curve that ends below 1: the rest never came back."
+    )
+    samples = {one.name: one.handovers["interruption"] for one in subjects}
+    files = render(distributions(samples, "How long interruptions last", caption))
+    return [
+        write_file(out / "compare.csv", as_csv(lines)),
+        write_file(out / "compare.svg", files.svg),
+        write_file(out / "compare.png", files.png),
+    ]

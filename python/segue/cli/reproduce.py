@@ -13,7 +13,7 @@ from segue.cli.progress import Bars
 from segue.output import check_directory
 
 if TYPE_CHECKING:
-    from segue.compare.plan import Combination
+    from segue.lab.trials.plan import Combination
     from segue.papers.common import Reproduction
     from segue.papers.lab import Findings, Plan
 

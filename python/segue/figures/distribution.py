@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from segue.comparing import median_of
+from segue.compare import median_of
 from segue.figures import style
 from segue.units import in_words
 
 if TYPE_CHECKING:
-    from segue.comparing import Value
+    from segue.compare import Value
 
 SHORTEST_S = 1e-4
 """Shorter ones are drawn here, where the axis is logarithmic."""

@@ -179,7 +179,7 @@ def curves(summary: pl.DataFrame, how: Curves, panels: Sequence[Panel], *, title
     """Medians as curves, intervals as bars; arrows upwards where `summary` says that these are lower bounds.
 
     Args:
-        summary: From `segue.grid.summarise`, by `x` and `series`, or from a sweep.
+        summary: From `segue.papers.grid.summarise`, by `x` and `series`, or from a sweep.
         how: Which column is what.
         panels: Views of the same data side by side.
         title: Title.

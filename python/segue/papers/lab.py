@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from segue import ScenarioError
-from segue.compare.plan import Combination, expected_s, planned
-from segue.compare.results import LabRun
-from segue.compare.results import Result as LabResult
-from segue.compare.runs import Told, run_all
 from segue.lab.record import Record
+from segue.lab.trials.plan import Combination, expected_s, planned
+from segue.lab.trials.results import LabRun
+from segue.lab.trials.results import Result as LabResult
+from segue.lab.trials.runs import Told, run_all
 from segue.papers.claims import NOT_RUN, Claim, InLab
 from segue.recorded import Measured, Recorded
 from segue.runner import Runner
@@ -165,7 +165,7 @@ def _by_number(claim: str) -> tuple[str, int]:
 
 
 def combinations_of(plan: Plan) -> list[Combination]:
-    """The points as `segue.compare.runs` runs them.
+    """The points as `segue.lab.trials.runs` runs them.
 
     Raises:
         ScenarioError: One cannot be run.

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import polars as pl
 
-from segue.grid import summarise
 from segue.papers.claims import Claim, Reading, by_readings
 from segue.papers.cmt import buffers
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
+from segue.papers.grid import summarise
 from segue.stats import MedianInterval, median_interval
 
 CLOSE_SHARE = 0.03

@@ -12,11 +12,11 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from segue.figures import style
-from segue.grid import summarise
 from segue.papers.cmt import buffers, claims
 from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import Drawn
+from segue.papers.grid import summarise
 
 INTERVALS = "Medians over seeds, 95 % intervals."
 SCHEME_COLOURS = {

@@ -9,9 +9,9 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from segue.figures.groups import Layout, bars
-from segue.grid import summarise
 from segue.metrics import Metrics
 from segue.papers.claims import Claim
+from segue.papers.grid import summarise
 from segue.runner import Runner
 from segue.running import Progress, job
 from segue.scenarios import load

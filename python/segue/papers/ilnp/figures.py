@@ -9,8 +9,8 @@ import polars as pl
 
 from segue.figures import style
 from segue.figures.groups import Layout, bars, boxes
-from segue.grid import summarise
 from segue.papers.common import Drawn
+from segue.papers.grid import summarise
 from segue.papers.ilnp import experiment as ex
 
 INTERVALS = "Medians over seeds, 95 % intervals."

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from segue.figures.groups import Layout, bars
-from segue.grid import summarise
 from segue.papers.common import Drawn
+from segue.papers.grid import summarise
 from segue.papers.ilnp import experiment as ex
 from segue.runner import Runner
 from segue.running import Progress, job

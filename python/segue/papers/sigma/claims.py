@@ -9,8 +9,8 @@ from statistics import median
 
 import polars as pl
 
-from segue.grid import summarise
 from segue.papers.claims import Claim, Reading, by_readings
+from segue.papers.grid import summarise
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import trace
 from segue.running import Run
@@ -47,7 +47,7 @@ def evaluate(frames: Mapping[str, pl.DataFrame], runs: Mapping[str, Run]) -> lis
     """All claims.
 
     Args:
-        frames: By grid name, from `segue.grid.run_grids`.
+        frames: By grid name, from `segue.papers.grid.run_grids`.
         runs: Traced runs by name (`experiment.TRACED`).
     """
     speed = frames[ex.SPEED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from segue.grid import Axis, Grid
+from segue.papers.grid import Axis, Grid
 
 SCENARIO = "papers/sigma"
 

@@ -11,8 +11,8 @@ from segue.figures.flow import Switch, main_trace
 from segue.figures.sequence import BEFORE_S, segment_sequence, span_around
 from segue.figures.sweep import Curves, Panel, curves
 from segue.figures.window import congestion_windows
-from segue.grid import summarise
 from segue.papers.common import Drawn
+from segue.papers.grid import summarise
 from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import zigzag
 from segue.running import Run

@@ -9,8 +9,8 @@ from itertools import product
 
 import polars as pl
 
-from segue.grid import Grid
 from segue.papers.claims import Claim
+from segue.papers.grid import Grid
 from segue.papers.lab import Part, Plan, Point, Samples
 from segue.papers.sigma import claims, trace, zigzag
 from segue.papers.sigma import experiment as ex

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from segue.grid import run_grids
 from segue.papers.common import INTERVALS, Beside, Reproduction, Stage, alone, silent, write_all
+from segue.papers.grid import run_grids
 from segue.papers.sigma import claims, figures, location, zigzag
 from segue.papers.sigma import experiment as ex
 from segue.report.html import Section, text_section

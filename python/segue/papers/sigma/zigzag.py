@@ -22,8 +22,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from segue.figures.sweep import Curves, Panel, curves
-from segue.grid import summarise
 from segue.papers.claims import Claim
+from segue.papers.grid import summarise
 from segue.recorded import Recorded
 from segue.runner import Runner
 from segue.running import Progress, job

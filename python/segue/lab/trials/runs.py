@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from segue import RunError, ScenarioError
-from segue.compare.kept import Documents
-from segue.compare.plan import PLANNED, Combination
-from segue.compare.results import EXIT_TOO_LATE, LabRun, Result, parse
 from segue.lab.record import is_whole
+from segue.lab.trials.kept import Documents
+from segue.lab.trials.plan import PLANNED, Combination
+from segue.lab.trials.results import EXIT_TOO_LATE, LabRun, Result, parse
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from segue.compare.plan import Combination
 from segue.lab.record import files_of
+from segue.lab.trials.plan import Combination
 from segue.output import write_file
 
 INDEX = "index.json"

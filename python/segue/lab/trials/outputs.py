@@ -10,7 +10,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from xml.etree import ElementTree
 
-from segue.compare.results import Estimate, Result, Row, verdicts
+from segue.lab.trials.results import Estimate, Result, Row, verdicts
 from segue.output import write_file
 
 NOTE = (
@@ -24,8 +24,8 @@ _ESTIMATES = ("interruption_ms", "lost", "before_bps", "after_bps", "predicted_m
 
 def write_table(directory: Path, results: Sequence[Result], rows: Sequence[Row]) -> list[Path]:
     """`compare.csv`, `compare.json` and the figure `compare.svg` and `compare.png`."""
-    from segue.figures.comparison import comparison
     from segue.figures.style import render
+    from segue.figures.trials import comparison
 
     picture = render(comparison(rows))
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
 
-from segue.compare.plan import Application
+from segue.lab.trials.plan import Application
 
 AROUND_S = 1.0
 """A gap that begins so long after a change of networks, or after an event without an end began, belongs to it."""

@@ -9,8 +9,8 @@ from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from segue.compare.results import Estimate, Row
 from segue.figures import style
+from segue.lab.trials.results import Estimate, Row
 
 LABELS = {"carrier-down": "carrier down", "one-way-loss": "one-way loss"}
 SHADES = LinearSegmentedColormap.from_list("interruption", ("#e6f2ec", "#f5e9c8", "#e9b872", "#c65a3e", "#6f2130"))

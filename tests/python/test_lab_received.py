@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from segue.compare.plan import Combination, combinations
-from segue.compare.received import Received, Window, datagrams_lost, longest_gap, throughput_bps
-from segue.compare.results import LabRun, Result, parse, read_interruption, rows
+from segue.lab.trials.plan import Combination, combinations
+from segue.lab.trials.received import Received, Window, datagrams_lost, longest_gap, throughput_bps
+from segue.lab.trials.results import LabRun, Result, parse, read_interruption, rows
 from segue.metrics import ScenarioEvent
 
 DOCUMENT = Path(__file__).parent / "lab_runs" / "none-carrier-down.json"

@@ -10,9 +10,9 @@ from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
-from segue.compare.plan import Application, Combination, quantity
-from segue.compare.received import AROUND_S, Received, Window, datagrams_lost, longest_gap, received, throughput_bps
 from segue.lab.record import metrics_of
+from segue.lab.trials.plan import Application, Combination, quantity
+from segue.lab.trials.received import AROUND_S, Received, Window, datagrams_lost, longest_gap, received, throughput_bps
 from segue.metrics import Flow, Metrics
 from segue.running import Verdict
 
