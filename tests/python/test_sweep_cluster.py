@@ -109,6 +109,40 @@ def test_files_in_a_scenario_are_found_wherever_they_are_named(tmp_path: Path) -
     assert sorted(pack(plan).files) == ["cells.csv", "up.csv", "walk.xml"]
 
 
+@pytest.mark.parametrize("place", ["{}", "ways/{}", "../{}", "/{}", "../of {{i}}/{}"])
+def test_files_of_populations_are_those_of_all_of_them(tmp_path: Path, place: str) -> None:
+    """Two phones, each with a way of its own; a file of the same folder that is nobody's way does not travel."""
+    folder = tmp_path / "scenarios"
+    folder.mkdir()
+    name = place.format("way{i}.txt")
+    name = f"{tmp_path}{name}" if name.startswith("/") else name
+    contents = []
+    for number in range(2):
+        way = folder / name.replace("{i}", str(number))
+        way.parent.mkdir(exist_ok=True)
+        contents.append(f"0 {number} 0 60 {90 + number} 0\n".encode())
+        way.write_bytes(contents[-1])
+        (way.parent / "notes.txt").write_text("notes")
+    mobile = f"""
+        [[mobile]]
+        host = "phone{{i}}"
+        count = "{{phones}}"
+        mobility = {{ file = "{name}", format = "bonnmotion", node = "0" }}
+    """
+    text = re.sub(r"(?m)^\[\[mobile\]\]\n(?:.+\n)*", lambda _: mobile, load("templates/population").text)
+    (folder / "mine.toml").write_text(text)
+    grid, overrides = {"duration": ["20 s"]}, {"phones": "2"}
+    plan = Plan.of(load(folder / "mine.toml"), parse_axes(grid), overrides)
+    here = segue.sweep(folder / "mine.toml", grid, overrides, seeds=[1]).frame
+    packed = pack(plan)
+    assert sorted(packed.contents.values()) == sorted(contents)
+    shutil.rmtree(folder)
+    of_all = shared(packed.plan.scenario.text, files=packed.files)
+    made = run_batch(of_all, [(packed.plan.overrides(0), 1)], packed.contents.__getitem__)
+    assert isinstance(made, Made), made
+    assert made.rows[0]["event_log_hash"] == here["event_log_hash"][0]
+
+
 def test_parts_are_of_one_sweep(tmp_path: Path) -> None:
     plan = Plan.of(load("sigma"), parse_axes({"l2.latency": "100ms,200ms"}), SHORT, ["flows.0.state"])
     folder = tmp_path / "r.parts"

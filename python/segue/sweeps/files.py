@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from segue.scenarios import Scenario
 from segue.sweeps.plan import Plan
 from segue.sweeps.worker import digest_of
 
+_BRACES = re.compile(r"(\{[^}]*\})")
 KEY = "file"
 """By which key a scenario names one, wherever it stands."""
 
@@ -45,20 +48,37 @@ def pack(plan: Plan) -> Packed:
     contents: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for name in sorted(named):
-        path = directory / name
-        if not path.is_file():
-            # of a case that is not run, or one that is not there: whoever reads the scenario says so
-            continue
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
-        digest = digest_of(content)
-        contents[digest] = content
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            renamed[name] = digest
-        files[renamed.get(name, name)] = digest
+        # of a case that is not run, or one that is not there: whoever reads the scenario says so
+        fixed, each, found = _found(directory, name)
+        leads_out = Path(name).is_absolute() or ".." in Path(name).parts
+        folder = Path(digest_of(str(fixed).encode())) if leads_out else fixed
+        if leads_out and found:
+            renamed[name] = str(folder / each)
+        for path in found:
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+            digest = digest_of(content)
+            contents[digest] = content
+            files[str(folder / path.relative_to(directory / fixed))] = digest
     return Packed(_with_names(plan, renamed), files, contents)
+
+
+def _found(directory: Path, name: str) -> tuple[Path, Path, list[Path]]:
+    """The folder in a name of a file, the rest of it, and the files that it may stand for.
+
+    Entries with `count` have expressions in braces in their names (`way{i}.csv`): each may be anything.
+    """
+    parts = Path(name).parts
+    place = next((number for number, part in enumerate(parts) if "{" in part), len(parts) - 1)
+    place = min(place, len(parts) - 1)
+    fixed, each = Path(*parts[:place]), Path(*parts[place:])
+    if "{" not in name:
+        return fixed, each, [directory / name] if (directory / name).is_file() else []
+    pattern = "".join("*" if number % 2 else glob.escape(text) for number, text in enumerate(_BRACES.split(str(each))))
+    there = sorted((directory / fixed).glob(pattern)) if pattern.strip("*") and ".." not in each.parts else []
+    return fixed, each, [path for path in there if path.is_file()]
 
 
 def _in_text(text: str) -> Iterator[str]:
