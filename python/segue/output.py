@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+PART = ".part"
+"""What names of temporary files end in."""
+YOUNG_S = 60.0
+"""Temporary files that are younger may not have their lock yet."""
 
 
 def write_file(path: Path, content: bytes | str) -> Path:
     """Write `content` under a temporary name in the same directory, then rename it: `path` is never half-written.
 
-    The directory is made if it is missing. A write that fails or is interrupted leaves neither name behind. A link is
-    followed: what it points to is replaced, not the link.
+    The directory is made if it is missing. A write that fails or is interrupted leaves neither name behind; what one
+    leaves that is killed, the next of the same file removes. A link is followed: what it points to is replaced, not the
+    link.
 
     Raises:
         OSError: It cannot be written, or is there and is no regular file (a device must not be replaced by a file).
@@ -32,12 +41,16 @@ def write_file(path: Path, content: bytes | str) -> Path:
     # Where a link points to is no place that was asked for: what is missing there is not made.
     if not is_link:
         path.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{path.name[:100]}."
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=PART)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_left_behind(path.parent, prefix)
             file.write(data)
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
@@ -49,6 +62,24 @@ def write_file(path: Path, content: bytes | str) -> Path:
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     return path
+
+
+def _remove_left_behind(folder: Path, prefix: str) -> None:
+    """Remove temporary files whose process was killed: who writes one has a lock on it."""
+    name = re.compile(rf"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(PART)}")
+    with contextlib.suppress(OSError):
+        left = [entry for entry in os.scandir(folder) if name.fullmatch(entry.name)]
+        for entry in left:
+            with contextlib.suppress(OSError):
+                _remove_if_forgotten(entry)
+
+
+def _remove_if_forgotten(entry: os.DirEntry[str]) -> None:
+    if not entry.is_file(follow_symlinks=False) or time.time() - entry.stat().st_mtime < YOUNG_S:
+        return
+    with Path(entry.path).open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        Path(entry.path).unlink()
 
 
 def read_file(path: Path) -> bytes:

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +34,30 @@ def test_interrupted_write_leaves_the_old_file_and_nothing_else(
         write_file(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["claims.json"]
+
+
+def test_what_a_killed_write_has_left_goes_with_the_next(tmp_path: Path) -> None:
+    """Not what another process is writing, what is young, and what is of another file."""
+    kill = (
+        "import os, sys, pathlib, segue.output as o\n"
+        "pathlib.Path.chmod = lambda *_: os.kill(os.getpid(), 9)\n"
+        "o.write_file(pathlib.Path(sys.argv[1]), 'new')\n"
+    )
+    path = tmp_path / "claims.json"
+    for name in (path, tmp_path / "claims.json.md"):
+        killed = subprocess.run([sys.executable, "-c", kill, str(name)], check=False)
+        assert killed.returncode == -signal.SIGKILL
+    dead, of_another = sorted(tmp_path.iterdir(), key=lambda entry: ".md." in entry.name)
+    begun, young = (tmp_path / f".claims.json.{'abcdefg'}{n}.part" for n in "12")
+    for file in (begun, young):
+        file.write_text("")
+    hour_ago = time.time() - 3600
+    for file in (dead, of_another, begun):
+        os.utime(file, (hour_ago, hour_ago))
+    with begun.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        write_file(path, "text")
+    assert sorted(tmp_path.iterdir()) == sorted([path, of_another, begun, young])
 
 
 def test_directory_that_cannot_be_made_is_an_error_before_work_begins(tmp_path: Path) -> None:

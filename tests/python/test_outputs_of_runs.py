@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +122,23 @@ def test_what_a_killed_process_of_the_same_number_left_is_passed_over(tmp_path: 
     assert all((tmp_path / name).is_file() for name in result.capture_names)
     assert all(path.read_bytes() == b"left" for path in left)
     assert len(list(tmp_path.iterdir())) == len(left) + len(result.capture_names)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_capture_in_its_folder(tmp_path: Path) -> None:
+    """Not what another is writing, what is young, and what no process of ours has named so."""
+    dead, begun, young, other = (
+        tmp_path / name
+        for name in (".mh.pcapng.7-0.part", ".cn.pcapng.8-0.part", ".ar1.pcapng.9-0.part", ".mh.pcapng.part")
+    )
+    for path in (dead, begun, young, other):
+        path.write_bytes(b"left")
+    for path in (dead, begun, other):
+        os.utime(path, (time.time() - 3600,) * 2)
+    with begun.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        result = segue.run("sigma", {"duration": "1 s"}, trace=False, pcap=tmp_path)
+    assert {path for path in tmp_path.iterdir() if path.suffix == ".part"} == {begun, young, other}
+    assert all((tmp_path / name).is_file() for name in result.capture_names)
 
 
 def test_a_link_to_what_is_not_there_stays_and_the_capture_is_made(tmp_path: Path) -> None:
