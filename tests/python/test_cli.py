@@ -375,6 +375,25 @@ def test_closed_pipe_is_no_error() -> None:
     assert errors == b""
 
 
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        (("run",), "VALUE.toml"),
+        (("sweep", "sigma", "--grid", "l2.latency=1ms,2ms", "--metric"), "VALUE"),
+        (("sweep", "sigma", "--grid", "l2.latency=1ms,2ms", "--until"), "VALUE"),
+        (("compare", "mip6", "sigma", "--scenario"), "VALUE"),
+        (("analyze",), "VALUE.pcapng"),
+    ],
+)
+def test_long_values_are_cut_in_what_is_wrong_with_them(segue: Segue, before: tuple[str, ...], word: str) -> None:
+    done = segue(*before, word.replace("VALUE", 20_000 * "x"))
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert 100 < line.count("x") < 300
+    assert "\N{HORIZONTAL ELLIPSIS}" in line
+    assert "expected" in line or "File name too long" in line or "unknown" in line or "no such" in line
+
+
 def test_setting_that_is_not_utf8_is_one_line(segue: Segue) -> None:
     assert "expected UTF-8" in one_line(segue("run", "sigma", "--set", "name=\udcff"))
 

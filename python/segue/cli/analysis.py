@@ -13,6 +13,7 @@ import click
 
 from segue.analyze import FRAMES, FRAMES_OF_SERIES, Analysis, analyze
 from segue.cli.progress import Bars
+from segue.cli.saying import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +55,7 @@ def analyze_captures(captures: tuple[Path, ...], asked: Asked) -> None:
     if asked.as_json:
         # In words they stand among the notes.
         for warning in analysis.warnings():
-            click.echo(f"segue: warning: {warning}", err=True)
+            say(f"warning: {warning}")
         click.echo(analysis.without_series())
     else:
         from segue.cli.findings import print_findings

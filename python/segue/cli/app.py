@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from segue import CaptureError, RunError, ScenarioError, __version__
+from segue.cli.saying import say
 from segue.cli.settings import overrides
 
 EXIT_FAILED = 1
@@ -447,5 +448,5 @@ def _open_closed_streams() -> None:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo(f"segue: {' '.join(message.split())}", err=True)
+    say(message)
     return status

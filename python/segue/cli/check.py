@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from segue import _native
+from segue.cli.saying import one_line, say
 from segue.scenarios import load
 
 
@@ -16,11 +17,11 @@ def check_file(scenario: str) -> bool:
         # as compilers have it, so that an editor goes there
         place = f":{at[0]}:{at[1]}" if at else ""
         text = message.removeprefix(f"{source.file}: ")
-        click.echo(f"{source.file if at else ''}{place}{': ' if at else ''}{text if at else message}", err=True)
+        click.echo(f"{source.file}{place}: {one_line(text)}" if at else one_line(message), err=True)
     if found:
         count = f"{len(found)} {'fault' if len(found) == 1 else 'faults'}"
         hidden = ", and perhaps more: what is wrong above hides the rest" if more else ""
-        click.echo(f"segue: {source.file}: {count}{hidden}", err=True)
+        say(f"{source.file}: {count}{hidden}")
         return True
     info = _native.check(source.text, source.file, [])
     for warning in info.warnings:

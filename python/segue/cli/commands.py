@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from segue.cli.progress import Bars
+from segue.cli.saying import say
 from segue.explain import size
 from segue.output import check_directory, check_file, check_outputs, directories, write_file
 from segue.running import Run, check, run
@@ -89,7 +90,7 @@ def run_scenario(
         if asked.junit is not None:
             written.append(("JUnit", [write_file(asked.junit, result.junit)]))
     for warning in result.metrics.warnings:
-        click.echo(f"segue: warning: {warning.text}", err=True)
+        say(f"warning: {warning.text}")
     if as_json:
         click.echo(result.metrics_json)
     else:
@@ -100,7 +101,7 @@ def run_scenario(
         # JSON is one document, whatever else is said.
         click.echo(f"{what}: {_places(paths)}", err=as_json)
     for verdict in result.verdicts:
-        click.echo(f"segue: {verdict.text}", err=True)
+        say(verdict.text)
     return not all(verdict.holds for verdict in result.verdicts)
 
 
@@ -132,14 +133,10 @@ def open_store() -> Store | None:
 
     try:
         folder = default_folder()
-        return None if folder is None else Store(folder, limit_bytes=LIMIT_BYTES, tell=_warn)
+        return None if folder is None else Store(folder, limit_bytes=LIMIT_BYTES, tell=say)
     except (OSError, RuntimeError) as error:
-        click.echo(f"segue: no results are kept: {error}", err=True)
+        say(f"no results are kept: {error}")
         return None
-
-
-def _warn(text: str) -> None:
-    click.echo(f"segue: {text}", err=True)
 
 
 def told_counts(counts: Counts, store: Store | None) -> str:

@@ -14,6 +14,7 @@ import click
 
 from segue.cli.commands import open_store
 from segue.cli.progress import Bars
+from segue.cli.saying import say
 from segue.output import check_directory, directories, write_file
 from segue.units import in_words, percent
 
@@ -42,7 +43,7 @@ def run_comparison(wanted: Wanted, out: Path | None, threads: int | None) -> Non
         subjects = compare(
             wanted,
             runner=runner,
-            tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
+            tell=lambda text: say(f"warning: {text}"),
             progress=lambda done, total: bars.show("simulating", done, total),
         )
         lines = table(subjects, metrics_of(wanted, [one.is_capture for one in subjects]))

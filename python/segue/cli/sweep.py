@@ -14,6 +14,7 @@ import click
 from segue._native import ScenarioError
 from segue.cli.commands import open_store, told_counts
 from segue.cli.progress import Bars
+from segue.cli.saying import say
 from segue.cli.settings import overrides as settings_of
 from segue.output import check_apart, check_directory, check_file, write_file
 from segue.units import in_words, percent
@@ -99,7 +100,7 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
             runner=runner,
             on=asked.on,
             parts=parts,
-            tell=lambda text: click.echo(f"segue: warning: {text}", err=True),
+            tell=lambda text: say(f"warning: {text}"),
             progress=bars.show,
         )
     if result.frame.is_empty():
