@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from segue.figures import style
+from segue.figures.distribution import draw_curve, scale_values
 from segue.metrics import Flow, Metrics
 from segue.populations import Distribution, Population
 from segue.summary import DEAD, interruptions, time_text, worst_first
 
-LOG_FROM = 50
-"""A greatest value so many times the least asks for a logarithmic axis."""
 LEAST_SPAN = 0.02
 """Values that differ by less than this share of the greatest are shown on an axis from zero."""
 MOST_ROWS = 400
@@ -24,8 +24,6 @@ USUAL_SHARE = 95
 """Percentile of the rates that is shown darkest, as all above it are ..."""
 MOST_MEDIANS = 4
 """... or so many times the median, if that is less: a few fast flows must not make all others pale."""
-LINE_STYLES = ("-", "--", ":", "-.")
-"""Of populations that have the same colour."""
 MOST_SECONDS = 2000
 """Columns of the picture; longer runs join seconds."""
 
@@ -81,10 +79,7 @@ def draw_populations(axes: Axes, populations: Sequence[Population], quantity: Qu
         axes.plot([], [], ">", color=style.LOST, markersize=5, label="lower bound: no data came back")
     least = min((spread.min for spread in known), default=0.0) / unit
     most = max((spread.max for spread in known), default=0.0) / unit
-    if least > 0 and most > LOG_FROM * least:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-    else:
+    if not scale_values(axes, least, most):
         axes.set_xlim(0, most * 1.1 or 1)
     axes.set(xlabel=quantity.label, ylabel=quantity.share)
     axes.set_ylim(0, 1.03)
@@ -110,21 +105,14 @@ def draw_interruptions(left: Axes, metrics: Metrics) -> None:
     """The share of interruptions up to each value, those that are lower bounds marked."""
     values = interruptions(metrics)
     times = sorted(seconds for _, seconds, _ in values)
-    _shares(left, times)
     bounds = sorted(seconds for _, seconds, censored in values if censored)
-    if bounds:
-        shares = [np.searchsorted(times, seconds, side="right") / len(times) for seconds in bounds]
-        left.plot(bounds, shares, ">", color=style.LOST, markersize=6, zorder=4, clip_on=False,
-                  label=f"lower bound: no data came back ({len(bounds)})")  # fmt: skip
+    _shares(left, times, bounds)
     spread = metrics.interruption_s
     if spread is not None and len(times) > 1:
         marks = ((spread.median, spread.median_censored, "median"), (spread.p95, spread.p95_censored, "95 %"))
         for level, (value, bound, name) in enumerate(marks):
             style.mark_time(left, value, f"{name} {time_text(value, censored=bound)}", side="right", level=level)
-    if times and times[0] > 0 and times[-1] > LOG_FROM * times[0]:
-        left.set_xscale("log")
-        left.xaxis.set_major_formatter("{x:g}")
-    elif times and times[-1] - times[0] < LEAST_SPAN * times[-1]:
+    if times and not scale_values(left, times[0], times[-1]) and times[-1] - times[0] < LEAST_SPAN * times[-1]:
         # Nearly all the same: from zero, or the axis would show nothing but digits.
         left.set_xlim(0, times[-1] * 1.1)
     left.set(xlabel="interruption (s)", ylabel="share of interruptions")
@@ -136,7 +124,7 @@ def draw_throughputs(right: Axes, metrics: Metrics) -> None:
     _shares(right, rates)
     dead = sorted(flow.throughput_bps / 1e6 for flow in metrics.flows if flow.state == DEAD)
     if dead:
-        right.plot(dead, [np.searchsorted(rates, rate, side="right") / len(rates) for rate in dead], "x",
+        right.plot(dead, [bisect_right(rates, rate) / len(rates) for rate in dead], "x",
                    color=style.LOST, markersize=6, zorder=4, label=f"died ({len(dead)})")  # fmt: skip
     right.set(xlabel="throughput of a flow (Mbit/s)", ylabel="share of flows")
     right.set_xlim(0, rates[-1] * 1.05 if rates and rates[-1] > 0 else 1)
@@ -213,13 +201,11 @@ def darkest(rates: np.ndarray) -> float:
 
 def _curve(axes: Axes, spread: Distribution, unit: float, number: int) -> None:
     """The distribution function of one population, with a mark at each step that is a lower bound."""
-    values = [spread.min, *(value for value, _ in spread.cdf)]
-    shares = [0.0, *(share for _, share in spread.cdf)]
-    axes.step([value / unit for value in values], shares, where="post", color=_colour(number),
-              linestyle=_dashes(number), label="_")  # fmt: skip
     bounds = [(value / unit, share) for value, share in spread.cdf if spread.is_bound(value)]
-    if bounds:
-        axes.plot(*zip(*bounds, strict=True), ">", color=style.LOST, markersize=5, zorder=4, clip_on=False, label="_")
+    draw_curve(
+        axes, [value / unit for value, _ in spread.cdf], [share for _, share in spread.cdf],
+        begin=spread.min / unit, bounds=bounds, colour=_colour(number), dashes=_dashes(number),
+    )  # fmt: skip
 
 
 def _name(population: Population) -> str:
@@ -234,16 +220,17 @@ def _colour(number: int) -> str:
 
 
 def _dashes(number: int) -> str:
-    return LINE_STYLES[number // len(style.PATHS) % len(LINE_STYLES)]
+    return style.DASHES[number // len(style.PATHS) % len(style.DASHES)]
 
 
-def _shares(axes: Axes, values: Sequence[float]) -> None:
-    """The share of values, which are sorted, up to each, as steps."""
-    axes.set_ylim(0, 1.03)
+def _shares(axes: Axes, values: Sequence[float], bounds: Sequence[float] = ()) -> None:
+    """The share of values up to each, those that are lower bounds marked; both are sorted."""
     if not values:
+        axes.set_ylim(0, 1.03)
         axes.annotate("none", (0.5, 0.5), xycoords="axes fraction", ha="center", color=style.MUTED)
         return
     shares = [(n + 1) / len(values) for n in range(len(values))]
-    axes.step([values[0], *values], [0.0, *shares], where="post", color=style.BLUE)
+    marks = [(value, bisect_right(values, value) / len(values)) for value in bounds]
+    draw_curve(axes, values, shares, bounds=marks, bounds_label=f"lower bound: no data came back ({len(bounds)})")
     if len(values) <= 60:
         axes.plot(values, shares, "o", color=style.BLUE, markersize=3.5)

@@ -34,6 +34,9 @@ ORDERED = ("#35204f", "#3a6a9c", "#2c9c86", "#b3c52b")
 """Series with an order, dark to light."""
 SERIES_MARKERS = ("o", "s", "^", "D", "v", "P")
 
+DASHES = ("-", "--", ":", "-.")
+"""Of curves that have the same colour."""
+
 DPI = 130
 LEGEND_SIZE = 8.6
 MOST_LINES = 500
