@@ -29,8 +29,9 @@ from segue.sweeps.running import sweep
 
 if TYPE_CHECKING:
     from segue import plot
-    from segue.metrics import Flow, Handover, Host, Metrics, Spread
-    from segue.populations import Distribution, Population
+    from segue.distributions import Distribution, Spread
+    from segue.metrics import Flow, Handover, Host, Metrics
+    from segue.populations import Population
     from segue.running import Run, run
     from segue.saved import load
 
@@ -58,8 +59,9 @@ __all__ = [
 ]
 
 # What is of runs, by the module that has it: who analyses a capture does not wait for it.
-_OF_RUNS = dict.fromkeys(("Flow", "Handover", "Host", "Metrics", "Spread"), "segue.metrics")
-_OF_RUNS |= dict.fromkeys(("Distribution", "Population"), "segue.populations")
+_OF_RUNS = dict.fromkeys(("Flow", "Handover", "Host", "Metrics"), "segue.metrics")
+_OF_RUNS |= dict.fromkeys(("Distribution", "Spread"), "segue.distributions")
+_OF_RUNS |= {"Population": "segue.populations"}
 _OF_RUNS |= dict.fromkeys(("Run", "run"), "segue.running")
 _OF_RUNS |= {"load": "segue.saved"}
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
+from segue.distributions import Spread
 from segue.populations import Population
 
 
@@ -83,55 +84,6 @@ class Handover:
     lost_packets: int | None
     retransmissions: int | None
     spurious_retransmissions: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Worst:
-    """Whose value is the largest of a set.
-
-    Attributes:
-        host: The host.
-        flow: Number of the flow, if it is one.
-        time: When, seconds.
-    """
-
-    host: str
-    flow: int | None
-    time: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Distribution of a set of values, in their unit.
-
-    Some values may be lower bounds. One of the sorted ones is then a lower bound itself if it is as great as the least
-    of those, or greater: the true value at its place is no less, and may be more.
-
-    Attributes:
-        median: Median.
-        p95: 95th percentile: the smallest value that at least 95 % of them do not exceed.
-        min: Smallest.
-        max: Largest.
-        count: How many.
-        censored: How many of them are lower bounds.
-        median_censored: Whether the median is one.
-        p95_censored: Whether the 95th percentile is.
-        min_censored: Whether the smallest is.
-        max_censored: Whether the largest is.
-        worst: Whose is the largest.
-    """
-
-    median: float
-    p95: float
-    min: float
-    max: float
-    count: int
-    censored: int
-    median_censored: bool
-    p95_censored: bool
-    min_censored: bool
-    max_censored: bool
-    worst: Worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,7 +514,7 @@ class Metrics:
         values["warnings"] = tuple(Warning(**entry) for entry in raw["warnings"])
         values["multipath"] = _multipath(raw["multipath"])
         for name in ("handover_latency_s", "interruption_s"):
-            values[name] = _spread(raw[name])
+            values[name] = Spread.from_entry(raw[name])
         return cls(**values, extra={name: value for name, value in raw.items() if name not in own})
 
     @property
@@ -595,14 +547,8 @@ def _handover(entry: dict[str, Any]) -> Handover:
     )
 
 
-def _spread(entry: dict[str, Any] | None) -> Spread | None:
-    if entry is None:
-        return None
-    return Spread(**entry | {"worst": Worst(**entry["worst"])})
-
-
 def _host(entry: dict[str, Any]) -> Host:
-    return Host(**entry | {"interruption_s": _spread(entry["interruption_s"])})
+    return Host(**entry | {"interruption_s": Spread.from_entry(entry["interruption_s"])})
 
 
 def _multipath(entry: dict[str, int] | None) -> Multipath | None:

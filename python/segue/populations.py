@@ -5,53 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """How the values of a quantity are distributed, in its unit.
-
-    A percentile is the smallest value that at least so many percent of them do not exceed. Of some values only a lower
-    bound may be known: a percentile, or a step of the distribution function, that is as great as the least of these
-    bounds, or greater, is a lower bound itself.
-
-    Attributes:
-        count: How many.
-        censored: How many of them are lower bounds.
-        bound_from: The least of these; `None` without any.
-        mean: Mean; a lower bound if any value is.
-        min: Smallest.
-        p5: 5th percentile.
-        p10: 10th percentile.
-        p25: 25th percentile.
-        median: Median; of an even number the mean of the two in the middle.
-        p75: 75th percentile.
-        p90: 90th percentile.
-        p95: 95th percentile.
-        p99: 99th percentile.
-        max: Largest.
-        cdf: The distribution function: values in their order, each with the share of values that are no greater. Of
-            more than a thousand different values, those at every thousandth.
-    """
-
-    count: int
-    censored: int
-    bound_from: float | None
-    mean: float
-    min: float
-    p5: float
-    p10: float
-    p25: float
-    median: float
-    p75: float
-    p90: float
-    p95: float
-    p99: float
-    max: float
-    cdf: tuple[tuple[float, float], ...]
-
-    def is_bound(self, value: float) -> bool:
-        """Whether a percentile or a step of this value is a lower bound."""
-        return self.bound_from is not None and value >= self.bound_from
+from segue.distributions import Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +58,5 @@ class Population:
         """
         values = {field.name: entry[field.name] for field in fields(cls)}
         for name in ("interruption_s", "handover_latency_s", "goodput_bps", "without_path_share"):
-            values[name] = _distribution(entry[name])
+            values[name] = Distribution.from_entry(entry[name])
         return cls(**values)
-
-
-def _distribution(entry: dict[str, Any] | None) -> Distribution | None:
-    if entry is None:
-        return None
-    cdf = tuple((value, share) for value, share in entry["cdf"])
-    return Distribution(**entry | {"cdf": cdf})

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from math import floor
 
-from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent, Spread, Worst
+from segue.distributions import Distribution, Spread, Worst
+from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent
 from segue.people import people_rows
-from segue.populations import Distribution, Population
+from segue.populations import Population
 
 DEAD = "dead"
 SAME_TIME_S = 1e-6
@@ -412,8 +413,11 @@ def _times(distribution: Distribution | None, names: Sequence[str]) -> list[str]
     """Some of its values by their names, those that are lower bounds as such."""
     if distribution is None:
         return [""] * len(names)
-    values = [float(getattr(distribution, name)) for name in names]
-    return [time_text(value, censored=distribution.is_bound(value)) for value in values]
+    values = {name: float(getattr(distribution, name)) for name in names}
+    bounds = {name: distribution.is_bound(value) for name, value in values.items()} | {
+        "median": distribution.median_censored
+    }
+    return [time_text(value, censored=bounds[name]) for name, value in values.items()]
 
 
 def _interruption(flow: Flow, moves: int, seconds: float, censored: bool) -> str:

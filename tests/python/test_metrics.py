@@ -7,7 +7,8 @@ import pytest
 
 import synthetic
 from segue import Metrics, Spread
-from segue.metrics import Multipath, Worst
+from segue.distributions import Worst
+from segue.metrics import Multipath
 
 
 def test_document_of_the_simulator_becomes_dataclasses() -> None:

@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use distribution::Distribution;
+use distribution::Ordered;
 pub use groups::PopulationMetrics;
 pub(crate) use groups::{Source, populations};
 
@@ -64,27 +65,24 @@ pub(crate) struct Sample {
 
 impl Spread {
     pub(crate) fn of(samples: impl IntoIterator<Item = Sample>) -> Option<Self> {
-        let mut samples: Vec<Sample> = samples.into_iter().collect();
+        let samples: Vec<Sample> = samples.into_iter().collect();
         // of equals the first is the worst
-        samples.sort_by(|a, b| a.value.total_cmp(&b.value).then(b.of.time.total_cmp(&a.of.time)));
-        let n = samples.len();
-        let value = |at: usize| samples.get(at).map_or(0.0, |s| s.value);
-        let worst = samples.last()?.of.clone();
-        let bound = samples.iter().find(|s| s.censored).map(|s| s.value);
-        let censored = |at: usize| bound.is_some_and(|bound| value(at) >= bound);
-        let p95 = (n * 95).div_ceil(100) - 1;
+        let worst = samples
+            .iter()
+            .max_by(|a, b| a.value.total_cmp(&b.value).then(b.of.time.total_cmp(&a.of.time)))?;
+        let ordered = Ordered::of(samples.iter().map(|s| (s.value, s.censored)));
         Some(Self {
-            median: f64::midpoint(value((n - 1) / 2), value(n / 2)),
-            median_censored: censored(n / 2),
-            p95: value(p95),
-            p95_censored: censored(p95),
-            min_censored: censored(0),
-            max_censored: censored(n - 1),
-            min: value(0),
-            max: value(n - 1),
-            count: n as u64,
-            censored: samples.iter().filter(|s| s.censored).count() as u64,
-            worst,
+            median: ordered.median(),
+            median_censored: ordered.median_is_bound(),
+            p95: ordered.percentile(95),
+            p95_censored: ordered.is_bound(ordered.percentile(95)),
+            min_censored: ordered.is_bound(ordered.percentile(0)),
+            max_censored: ordered.is_bound(ordered.percentile(100)),
+            min: ordered.percentile(0),
+            max: ordered.percentile(100),
+            count: ordered.count(),
+            censored: ordered.bounds(),
+            worst: worst.of.clone(),
         })
     }
 }

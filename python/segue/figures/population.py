@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from segue.distributions import Distribution
 from segue.figures import style
 from segue.figures.distribution import draw_curve, scale_values
 from segue.metrics import Flow, Metrics
-from segue.populations import Distribution, Population
+from segue.populations import Population
 from segue.summary import DEAD, interruptions, time_text, worst_first
 
 LEAST_SPAN = 0.02

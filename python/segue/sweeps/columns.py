@@ -13,7 +13,8 @@ from segue.sweeps.bounds import bound_at
 if TYPE_CHECKING:
     import polars as pl
 
-    from segue.metrics import Metrics, Spread
+    from segue.distributions import Spread
+    from segue.metrics import Metrics
 
 Cell = float | int | bool | str | None
 Row = dict[str, Cell]

@@ -20,6 +20,14 @@ pub struct Distribution {
     pub bound_from: Option<f64>,
     /// Mean; a lower bound if any value is.
     pub mean: f64,
+    /// Whether `median` is a lower bound: of an even number, whether the greater of the two is.
+    pub median_censored: bool,
+    /// Whether `p95` is.
+    pub p95_censored: bool,
+    /// Whether `min` is.
+    pub min_censored: bool,
+    /// Whether `max` is.
+    pub max_censored: bool,
     /// Smallest.
     pub min: f64,
     /// 5th percentile.
@@ -48,36 +56,101 @@ pub struct Distribution {
 impl Distribution {
     /// Of values, with whether each is a lower bound; nothing of none.
     pub(crate) fn of(values: impl IntoIterator<Item = (f64, bool)>) -> Option<Self> {
-        let mut values: Vec<(f64, bool)> = values.into_iter().collect();
-        values.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let n = values.len();
-        let at = |place: usize| values.get(place).map_or(0.0, |(value, _)| *value);
-        let percentile = |p: usize| at((n * p).div_ceil(100).max(1) - 1);
-        Some(Self {
-            count: n as u64,
-            censored: values.iter().filter(|(_, bound)| *bound).count() as u64,
-            bound_from: values.iter().find(|(_, bound)| *bound).map(|(value, _)| *value),
-            mean: values.iter().map(|(value, _)| value).sum::<f64>() / n as f64,
-            min: values.first()?.0,
+        let ordered = Ordered::of(values);
+        let percentile = |p: usize| ordered.percentile(p);
+        let is_bound = |p: usize| ordered.is_bound(ordered.percentile(p));
+        (ordered.count() > 0).then(|| Self {
+            count: ordered.count(),
+            censored: ordered.bounds(),
+            bound_from: ordered.bound_from,
+            mean: ordered.values.iter().sum::<f64>() / ordered.values.len() as f64,
+            median_censored: ordered.median_is_bound(),
+            p95_censored: is_bound(95),
+            min_censored: is_bound(0),
+            max_censored: is_bound(100),
+            min: percentile(0),
             p5: percentile(5),
             p10: percentile(10),
             p25: percentile(25),
-            median: f64::midpoint(at((n - 1) / 2), at(n / 2)),
+            median: ordered.median(),
             p75: percentile(75),
             p90: percentile(90),
             p95: percentile(95),
             p99: percentile(99),
-            max: at(n - 1),
-            cdf: steps(&values),
+            max: percentile(100),
+            cdf: steps(&ordered.values),
         })
     }
 }
 
+/// Values in their order, some of which may be lower bounds.
+pub(super) struct Ordered {
+    values: Vec<f64>,
+    /// The least of those that are.
+    bound_from: Option<f64>,
+    bounds: u64,
+}
+
+impl Ordered {
+    /// Of values, with whether each is a lower bound.
+    pub fn of(values: impl IntoIterator<Item = (f64, bool)>) -> Self {
+        let (mut all, mut bound_from, mut bounds) = (Vec::new(), None, 0);
+        for (value, is_bound) in values {
+            all.push(value);
+            if is_bound {
+                bounds += 1;
+                bound_from = Some(bound_from.map_or(value, |least: f64| least.min(value)));
+            }
+        }
+        all.sort_by(f64::total_cmp);
+        Self {
+            values: all,
+            bound_from,
+            bounds,
+        }
+    }
+
+    /// How many.
+    pub const fn count(&self) -> u64 {
+        self.values.len() as u64
+    }
+
+    /// How many of them are lower bounds.
+    pub const fn bounds(&self) -> u64 {
+        self.bounds
+    }
+
+    /// The smallest value that at least so many percent do not exceed.
+    pub fn percentile(&self, p: usize) -> f64 {
+        self.at((self.values.len() * p).div_ceil(100).max(1) - 1)
+    }
+
+    /// Of an even number the mean of the two in the middle.
+    pub fn median(&self) -> f64 {
+        let n = self.values.len();
+        f64::midpoint(self.at(n.saturating_sub(1) / 2), self.at(n / 2))
+    }
+
+    /// Whether it may be greater in truth, as it may if the greater of the two may.
+    pub fn median_is_bound(&self) -> bool {
+        self.is_bound(self.at(self.values.len() / 2))
+    }
+
+    /// Whether one of the values, or a percentile, is a lower bound.
+    pub fn is_bound(&self, value: f64) -> bool {
+        self.bound_from.is_some_and(|bound| value >= bound)
+    }
+
+    fn at(&self, place: usize) -> f64 {
+        self.values.get(place).copied().unwrap_or_default()
+    }
+}
+
 /// The steps of the distribution function of these values, which are sorted.
-fn steps(values: &[(f64, bool)]) -> Vec<(f64, f64)> {
+fn steps(values: &[f64]) -> Vec<(f64, f64)> {
     let n = values.len();
     let mut all: Vec<(f64, f64)> = Vec::new();
-    for (number, (value, _)) in (1..).zip(values) {
+    for (number, value) in (1..).zip(values) {
         let share = f64::from(number) / n as f64;
         match all.last_mut() {
             Some(last) if last.0 == *value => last.1 = share,
@@ -119,6 +192,11 @@ mod tests {
         assert_eq!((hundred.median, hundred.p75, hundred.p99), (50.5, 75.0, 99.0));
         assert_eq!((hundred.min, hundred.max, hundred.mean), (1.0, 100.0, 50.5));
         assert_eq!((hundred.censored, hundred.bound_from), (10, Some(91.0)));
+        assert_eq!((hundred.median_censored, hundred.p95_censored), (false, true));
+        assert_eq!((hundred.min_censored, hundred.max_censored), (false, true));
+        // the greater of the two in the middle may be anything above
+        let even = Distribution::of([(1.0, false), (2.0, true)]).unwrap();
+        assert!(even.median < 2.0 && even.median_censored);
         let one = Distribution::of([(3.0, false)]).unwrap();
         assert_eq!((one.p5, one.median, one.p99), (3.0, 3.0, 3.0));
     }

@@ -68,7 +68,7 @@ class Value:
 class Estimate:
     """Median of several runs, with the least and the greatest, in their unit.
 
-    A median is a lower bound if it is as great as the least of those that are, or greater: see `segue.metrics.Spread`.
+    A median is a lower bound if it is as great as the least of those that are, or greater: see `segue.Spread`.
 
     Attributes:
         median: Median.
