@@ -42,7 +42,8 @@ class _Tables(HTMLParser):
 def report_tables(html: str) -> dict[str, list[list[str]]]:
     """Rows of the table below each heading, its head among them."""
     parser = _Tables()
-    parser.feed(html)
+    # what may not be broken between is read as it is seen
+    parser.feed(html.replace("&nbsp;", " "))
     return parser.tables
 
 

@@ -22,6 +22,7 @@ from segue.figures.population import darkest, flows_over_time
 from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
 from segue.metrics import Metrics
+from segue.report.html import table
 from segue.report.run import choose, write_run_report
 from segue.summary import flow_table, handover_table, headline, time_text, worst_first
 from synthetic import CN, MTU, FakeNative
@@ -396,3 +397,12 @@ def test_a_flow_without_a_report_is_refused(segue: Segue) -> None:
     result = segue("run", "sigma", "--flow", "1")
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "--report" in result.stderr
+
+
+def test_columns_of_long_texts_wrap_and_others_do_not() -> None:
+    words = "the host took another address, and told its peer"
+    body = table(["a", "time", "why", "address"], [["x", "1.0 ms", words, 40 * "x"], ["y", "2 s", "", ""]])
+    assert body.count("<td class=long>") == 2
+    assert f"<td class=long>{words}</td>" in body
+    assert f"<td>{40 * 'x'}</td>" in body
+    assert "<th>Mbit/s: 5&nbsp;%</th>" in table(["Mbit/s: 5 %", "b", "c"], [["x", "y", "z"]])

@@ -31,7 +31,8 @@ th{font-weight:600;color:var(--muted)}.num{text-align:right;font-variant-numeric
 .yes{color:var(--yes);font-weight:600;white-space:nowrap}.partly{color:var(--no);font-weight:600}.no{color:var(--no);font-weight:600;white-space:nowrap}
 .note{color:var(--muted);font-size:12.5px}
 .claims{min-width:660px}.pair{overflow-wrap:anywhere}.pair td:first-child{width:30%}
-.data{font-size:13px}.data th,.data td{white-space:nowrap;padding:5px 7px}
+.data{font-size:13px}.data th,.data td{padding:5px 7px}.data td{white-space:nowrap}
+.data .long{white-space:normal;min-width:15em}
 figure{margin:0 0 18px;overflow-x:auto}figure img{max-width:100%;height:auto;display:block}
 .warn li{color:var(--no)}
 pre{background:#f6f6f6;padding:12px;overflow:auto;font-size:12.5px;border-radius:4px}
@@ -48,6 +49,8 @@ SVG_LIMIT_BYTES = 600_000
 """A figure whose SVG is larger goes into the report as PNG."""
 
 CSS_PIXELS_PER_INCH = 96
+LONG = 32
+"""Letters of an entry from which on its column wraps between words."""
 TALL = 25
 """A table of more rows scrolls in its own box."""
 
@@ -170,12 +173,17 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of texts in a box that scrolls; columns whose every entry is a number or empty are set right."""
     numeric = [all(_is_number(row[i]) for row in rows if row[i]) for i in range(len(columns))]
     right = [" class=num" if one else "" for one in numeric]
-    head = "".join(f"<th{right[i]}>{escape(column)}</th>" for i, column in enumerate(columns))
+    # a number stays beside its sign
+    heads = [escape(column).replace(" %", "&nbsp;%") for column in columns]
+    head = "".join(f"<th{right[i]}>{one}</th>" for i, one in enumerate(heads))
+    is_long = [any(len(row[i]) > LONG and " " in row[i] for row in rows) for i in range(len(columns))]
+    of_cells = [right[i] or (" class=long" if is_long[i] else "") for i in range(len(columns))]
     body = "".join(
-        "<tr>" + "".join(f"<td{right[i]}>{escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td{of_cells[i]}>{escape(cell)}</td>" for i, cell in enumerate(row)) + "</tr>"
+        for row in rows
     )
     pair = len(columns) <= 2
-    # Texts may wrap; numbers and addresses may not: those tables may be wider than the page's text.
+    # Texts may wrap; numbers and addresses may not: tables with those may be wider than the page's text.
     box = "scroll" + ("" if pair else " wide") + (" tall" if len(rows) > TALL else "")
     wide = ' class="pair"' if pair else ' class="data"'
     return f'<div class="{box}"><table{wide}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
