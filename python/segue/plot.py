@@ -36,7 +36,7 @@ from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace, wo
 from segue.figures.scenario import mark_scenario
 from segue.figures.sweep import draw_curves, measured
 from segue.findings import TrafficFlow
-from segue.metrics import Flow, Metrics
+from segue.metrics import Flow, Handover, Metrics
 from segue.recorded import Measured, Recorded
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def handover(
         ValueError: There is no such flow or handover.
     """
     _check_run(run)
-    trace, switch = _switch(run, flow, number)
+    trace, switch, _ = _switch(run, flow, number)
     first, last = sequence.span_around(trace, switch)
     axes = ax or style.new_axes(height=4.9)
     sequence.draw_sequence(axes, trace, switch, start_s=first, end_s=last)
@@ -241,10 +241,11 @@ def signalling(run: Recorded, *, flow: int | None = None, number: int | None = N
         ValueError: There is no such flow or handover.
     """
     _check_run(run)
-    trace, switch = _switch(run, flow, number)
+    trace, switch, move = _switch(run, flow, number)
+    next_s = ladder.next_move_s(run.metrics, move)
     several = len(run.metrics.flows) > 1
     events, packets = ladder.of_hosts(run, trace) if several else (run.signalling, run.packets)
-    steps = ladder.steps_between(events, packets, *ladder.span_of_signalling(events, switch))
+    steps = ladder.steps_between(events, packets, *ladder.span_of_signalling(events, switch, next_s))
     axes = ax or style.new_axes(8.6, 1.0 + ladder.height_of(steps))
     ladder.draw_ladder(axes, steps)
     return axes
@@ -421,7 +422,7 @@ def _trace(run: Recorded, number: int | None) -> tuple[Flow, FlowTrace]:
     return known[number], flow_trace(run, known[number], connections[number])
 
 
-def _switch(run: Recorded, flow: int | None, number: int | None) -> tuple[FlowTrace, Switch]:
+def _switch(run: Recorded, flow: int | None, number: int | None) -> tuple[FlowTrace, Switch, Handover]:
     found, trace = _trace(run, flow)
     worst = worst_handover(run.metrics, found)
     if worst is None:
@@ -429,7 +430,8 @@ def _switch(run: Recorded, flow: int | None, number: int | None) -> tuple[FlowTr
     number = worst[0] if number is None else number
     if not 0 <= number < len(trace.switches):
         raise ValueError(f"no handover {number} of flow {found.id}: expected one from 0 to {len(trace.switches) - 1}")
-    return trace, trace.switches[number]
+    own = [row for row in run.metrics.handovers if row.flow == found.id]
+    return trace, trace.switches[number], own[number]
 
 
 def _way(analysis: Analysis, number: int | None, direction: Direction | None) -> tuple[TrafficFlow, str]:

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 import segue
 import synthetic
+from segue.figures.ladder import Step, shown
 
 OF_A_RUN = ("throughput", "segments", "paths", "gaps", "windows", "handover", "signalling", "cells", "interruptions",
             "throughputs", "flows")  # fmt: skip
@@ -108,6 +109,33 @@ def test_throughput_is_what_arrived_by_path(run: segue.Run) -> None:
     assert bits == pytest.approx(8 * arrived["length_bytes"].sum())
     assert np.diff(steps[0].edges) == pytest.approx(0.5)
     assert len(patches) == len(set(arrived["destination"]))
+
+
+def test_signalling_of_a_long_interruption_is_shown_from_its_beginning() -> None:
+    """The cable comes back before the old network is left: 20 s without data."""
+    run = segue.run("templates/vertical")
+    worst = max(run.metrics.handovers, key=lambda row: row.interruption_s or 0)
+    assert worst.interruption_s is not None
+    assert worst.interruption_s > 10
+    axes = segue.plot.signalling(run)
+    texts = [text.get_text() for text in axes.texts]
+    times = [float(text.removesuffix(" s")) for text in texts if re.fullmatch(r"\d+\.\d{4} s", text)]
+    assert min(times) < worst.time_s - worst.interruption_s + 1
+    told = {"BU", "BA", "HoTI", "CoTI"} & {text.partition(" ")[0] for text in texts}
+    assert told
+    assert max(times) >= worst.time_s
+
+
+def test_of_much_signalling_that_is_the_same_the_first_and_the_last_are_shown() -> None:
+    def step(at: float, text: str) -> Step:
+        return Step(at, "mh", None, False, 0, f"{text} ({at:.1f} ms)")
+
+    few = [step(n, "RA from a") for n in range(60)]
+    assert shown(few) == few
+    many = [step(0.0, "BU from b"), *(step(n, "RA from a") for n in range(1, 100)), step(100.0, "BA from c")]
+    rows = shown(many)
+    assert [row.time_s for row in rows] == [0, 1, 99, 100]
+    assert rows[1].text == "RA from a (1.0 ms), and 97 more until 99.0000 s"
 
 
 def test_gaps_are_the_times_between_arrivals() -> None:

@@ -25,12 +25,14 @@ class Switch:
         new: Its address after.
         last_old_s: When new data was last sent over the old path (t1), seconds.
         first_new_s: When data was first sent over the new path (t2), seconds.
+        signalling_s: From when until when its signalling was under way, as far as the handover table has it, seconds.
     """
 
     old: str
     new: str
     last_old_s: float
     first_new_s: float
+    signalling_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,5 +229,7 @@ def _switches(data: pl.DataFrame, handovers: Sequence[Handover]) -> list[Switch]
         after = sent.get(new, [])
         first = bisect_left(after, last_old_s)
         first_new_s = after[first] if first < len(after) else reached_s
-        found.append(Switch(old, new, last_old_s, first_new_s))
+        since_s = handover.parts.since_s if handover.parts else None
+        told = [time for time in (since_s, handover.begin_s, handover.end_s) if time is not None]
+        found.append(Switch(old, new, last_old_s, first_new_s, tuple(told)))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from segue.figures import style
 from segue.figures.flow import FlowTrace, Switch
+from segue.metrics import Handover, Metrics
 from segue.recorded import Recorded
 
 STEP_COLOURS = (style.MUTED, style.SKY, style.GREEN, style.ORANGE, style.PURPLE, style.BLUE)
@@ -27,6 +28,10 @@ NOT_SIGNALLING = ("DATA", "SACK", "NR-SACK", "ACK", "HEARTBEAT", "HEARTBEAT-ACK"
 BEFORE_S = 1.5
 """Signalling shown before data moves; earlier if the new address was sought earlier."""
 AFTER_S = 1.5
+MARGIN_S = 0.1
+"""Beside the last data before, and the first and last message of which is known that they belong to it."""
+MOST_ALIKE = 3
+"""Events or messages that are shown of those that are the same, where there is no room for all."""
 ROW_INCHES = 0.19
 MOST_ROWS = 60
 
@@ -74,11 +79,12 @@ def signalling_ladder(
 
 def height_of(steps: Sequence[Step]) -> float:
     """Of the lines that are drawn, inches."""
-    return ROW_INCHES * max(min(len(steps), MOST_ROWS), 4)
+    return ROW_INCHES * max(min(len(shown(steps)), MOST_ROWS), 4)
 
 
 def draw_ladder(axes: Axes, steps: Sequence[Step]) -> None:
     """What `signalling_ladder` shows."""
+    steps = shown(steps)
     hidden = max(0, len(steps) - MOST_ROWS)
     rows = steps[:MOST_ROWS]
     hosts = list(dict.fromkeys([row.node for row in rows] + [row.to for row in rows if row.to]))
@@ -111,13 +117,16 @@ def draw_ladder(axes: Axes, steps: Sequence[Step]) -> None:
                     "shrinkB": 0,
                 },
             )
-        axes.annotate(row.text, (right + 0.08, y), va="center", fontsize=8.3, color=style.INK)
+        # clear of the marker on the last line
+        axes.annotate(
+            row.text, (right, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8.3, color=style.INK
+        )
         axes.plot(-0.55, y, "s", color=colour, markersize=5)
-    shown = sorted({row.step for row in rows})
-    for step in shown:
+    kinds = sorted({row.step for row in rows})
+    for step in kinds:
         axes.plot([], [], "s", color=STEP_COLOURS[step], label=STEP_NAMES[step])
     axes.set(xlim=(-1.15, right + 2.1), ylim=(len(rows) + 0.2, -1.6))
-    if shown:
+    if kinds:
         axes.legend(
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
@@ -128,6 +137,25 @@ def draw_ladder(axes: Axes, steps: Sequence[Step]) -> None:
         )
     if hidden:
         axes.annotate(f"{hidden} more not shown", (0, len(rows)), fontsize=8, color=style.MUTED, va="center")
+
+
+def shown(steps: Sequence[Step]) -> Sequence[Step]:
+    """All, or where there is no room, of those that are the same the first, told how many follow, and the last."""
+    if len(steps) <= MOST_ROWS:
+        return steps
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for number, step in enumerate(steps):
+        what = step.text.partition(" (")[0]
+        alike.setdefault((step.node, step.to, step.lost, step.step, what), []).append(number)
+    kept: dict[int, Step] = {}
+    for numbers in alike.values():
+        if len(numbers) <= MOST_ALIKE:
+            kept |= {number: steps[number] for number in numbers}
+            continue
+        first, last = steps[numbers[0]], steps[numbers[-1]]
+        more = f"{first.text}, and {len(numbers) - 2} more until {last.time_s:.4f} s"
+        kept |= {numbers[0]: replace(first, text=more), numbers[-1]: last}
+    return [kept[number] for number in sorted(kept)]
 
 
 def of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -143,17 +171,32 @@ def of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFram
     return signalling, packets
 
 
-def span_of_signalling(signalling: pl.DataFrame, switch: Switch) -> tuple[float, float]:
-    """From the start of step 1 that led to this switch until after its last step."""
+def span_of_signalling(signalling: pl.DataFrame, switch: Switch, next_s: float | None = None) -> tuple[float, float]:
+    """From before its signalling and its last data on the old path until after its last step.
+
+    What comes from `next_s` on, when the host moves again, is another handover's.
+    """
     events = signalling.with_columns(time_s=pl.col("time_ns") / 1e9).filter(pl.col("step") > 0)
     started = events.filter((pl.col("event") == "obtain-started") & (pl.col("time_s") < switch.first_new_s))["time_s"]
     start = float(started[-1]) - 0.01 if len(started) else switch.first_new_s - BEFORE_S
-    ended = events.filter((pl.col("step") == 5) & (pl.col("time_s") > switch.first_new_s))["time_s"]
-    end = switch.first_new_s + AFTER_S
+    # an interruption may be longer than what is shown before others
+    start = max(0.0, min([start, *(time - MARGIN_S for time in (switch.last_old_s, *switch.signalling_s))]))
+    ended = events.filter(
+        (pl.col("step") == 5)
+        & (pl.col("time_s") > switch.first_new_s)
+        & (pl.lit(value=True) if next_s is None else pl.col("time_s") < next_s)
+    )["time_s"]
+    end = max([switch.first_new_s + AFTER_S, *(time + MARGIN_S for time in switch.signalling_s)])
     if len(ended):
         last = [time for time in ended.to_list() if time < float(ended[0]) + 1.0][-1]
         end = max(end, float(last) + 0.05)
     return start, end
+
+
+def next_move_s(metrics: Metrics, handover: Handover) -> float | None:
+    """When the host of this handover moves next, with the same flow, or without one."""
+    own = (row for row in metrics.handovers if row.host == handover.host and row.flow in {handover.flow, None})
+    return min((row.time_s for row in own if row.time_s > handover.time_s), default=None)
 
 
 def steps_between(signalling: pl.DataFrame, packets: pl.DataFrame, start_s: float, end_s: float) -> list[Step]:

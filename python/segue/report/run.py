@@ -11,7 +11,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from segue.figures.flow import FlowTrace, Switch, connections_of, flow_trace, worst_handover
-from segue.figures.ladder import of_hosts, signalling_ladder, span_of_signalling
+from segue.figures.ladder import next_move_s, of_hosts, signalling_ladder, span_of_signalling
 from segue.figures.population import by_population, distributions, flows_over_time
 from segue.figures.position import position_against_cells, presence_of_cells, with_places, with_times
 from segue.figures.scenario import mark_scenario
@@ -138,7 +138,7 @@ def flow_figures(run: Recorded, flow: Flow, trace: FlowTrace) -> Iterator[tuple[
             f", the longest interruption of {len(trace.switches)}" if len(trace.switches) > 1 else ""
         )
         signalling, packets = of_hosts(run, trace) if several else (run.signalling, run.packets)
-        start, end = span_of_signalling(signalling, switch)
+        start, end = span_of_signalling(signalling, switch, next_move_s(run.metrics, handover))
         first, last = span_around(trace, switch)
         yield (
             f"Signalling of the {which}",
