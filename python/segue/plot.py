@@ -60,8 +60,6 @@ __all__ = [
     "windows",
 ]
 
-BIN_S = 0.1
-"""Width of a bin of arrivals, unless another is asked for."""
 MOST_BINS = 1_000_000
 """Of a figure."""
 
@@ -73,14 +71,15 @@ def throughput(
     *,
     flow: int | None = None,
     direction: Direction | None = None,
-    bin_s: float = BIN_S,
+    bin_s: float | None = None,
     ax: Axes | None = None,
     legend: bool = True,
 ) -> Axes:
     """Mbit/s that arrived of a flow, stacked by path; handovers and the scenario's events are marked.
 
     Of a run it is that of IPv6 packets with data, retransmissions among them; of captures that of data not seen before,
-    in the bins of `Analysis.throughput`, whatever `bin_s` is.
+    in the bins of `Analysis.throughput`. Without `bin_s`, and of captures whatever it is, so many bins
+    of 0.1 s are one that packets which are far apart make no comb.
 
     Raises:
         ValueError: There is no such flow, or none with data; or bins of no width, or more than `MOST_BINS`.
@@ -92,7 +91,7 @@ def throughput(
         capture.mark_handovers(axes, capture.handovers_of(source.findings, *way))
     else:
         _, trace = _trace(source, flow)
-        _check_bins(bin_s, source.metrics.duration_s)
+        _check_bins(arrivals.BIN_S if bin_s is None else bin_s, source.metrics.duration_s)
         arrivals.draw_throughput(axes, arrivals.bins_of(trace, bin_s))
         style.mark_switches(axes, _times(trace.switches), width=0.8)
         mark_scenario(axes, source.metrics)
@@ -129,10 +128,12 @@ def segments(
     return _finished(axes, ax, legend=legend)
 
 
-def paths(source: Recorded | Analysis, *, bin_s: float = BIN_S, ax: Axes | None = None) -> Axes:
+def paths(
+    source: Recorded | Analysis, *, bin_s: float | None = None, ax: Axes | None = None, legend: bool = True
+) -> Axes:
     """Which path carried the data of each flow and direction, a row each: a colour is a path, by first use.
 
-    Upright lines are handovers. Of captures, crosses are pauses, and dots a silence to the end.
+    Bins are those of `throughput`. Of captures, pauses and silences to the end are marked beside handovers.
 
     Raises:
         ValueError: Bins of no width, or more than `MOST_BINS`.
@@ -145,7 +146,7 @@ def paths(source: Recorded | Analysis, *, bin_s: float = BIN_S, ax: Axes | None 
         end_s = findings.duration_s
     else:
         connections = connections_of(source)
-        _check_bins(bin_s, source.metrics.duration_s)
+        _check_bins(arrivals.BIN_S if bin_s is None else bin_s, source.metrics.duration_s)
         rows = []
         for one in source.metrics.flows:
             if one.id in connections:
@@ -155,7 +156,7 @@ def paths(source: Recorded | Analysis, *, bin_s: float = BIN_S, ax: Axes | None 
         end_s = source.metrics.duration_s
     axes = ax or style.new_axes(height=capture.height_of_rows(len(rows)))
     arrivals.draw_paths(axes, rows, end_s)
-    return axes
+    return _finished(axes, ax, legend=legend)
 
 
 def gaps(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from matplotlib.figure import Figure
 
 import segue
 import synthetic
+from segue.figures.arrivals import PathBins, Row, draw_paths, joined
 from segue.figures.ladder import Step, shown
 
 OF_A_RUN = ("throughput", "segments", "paths", "gaps", "windows", "handover", "signalling", "cells", "interruptions",
@@ -109,6 +111,61 @@ def test_throughput_is_what_arrived_by_path(run: segue.Run) -> None:
     assert bits == pytest.approx(8 * arrived["length_bytes"].sum())
     assert np.diff(steps[0].edges) == pytest.approx(0.5)
     assert len(patches) == len(set(arrived["destination"]))
+
+
+def test_bins_hold_so_many_packets_that_one_more_is_no_tooth() -> None:
+    """A packet each 8 ms: 12 or 13 of them come in 100 ms."""
+    arrived = [number * 0.008 for number in range(7500)]
+    sizes = Counter(int(at / 0.1) for at in arrived)
+    fine = PathBins("a", [n * 0.1 for n in sizes], [1000 * count for count in sizes.values()], 0.1)
+    assert set(fine.sizes_bytes) == {12_000, 13_000}
+    [wide] = joined([fine], 1000)
+    assert wide.width_s == pytest.approx(0.5)
+    assert set(wide.sizes_bytes) == {62_000, 63_000}
+    assert sum(wide.sizes_bytes) == sum(fine.sizes_bytes)
+    # what is not apart stays as it is, and so does what would be a few bins
+    assert joined([fine], 10) == [fine]
+    short = PathBins("a", fine.times_s[:50], fine.sizes_bytes[:50], 0.1)
+    assert joined([short], 1000) == [short]
+    # paths are joined alike, whatever each has
+    both = joined([fine, PathBins("b", [3.3], [1000], 0.1)], 1000)
+    assert (both[0].width_s, both[1].width_s, both[1].times_s) == (0.5, 0.5, [3.0])
+
+
+def test_white_within_a_path_is_silence_and_not_the_distance_of_its_packets() -> None:
+    """A packet each 0.9 s, and none for 4.5 s."""
+    begins = [9 * number * 0.1 for number in range(20) if not 10 <= number < 14]
+    slow = PathBins("a", begins, [1000] * len(begins), 0.1)
+    assert np.asarray(slow.spans()) == pytest.approx(np.array([(0.0, 8.2), (12.6, 4.6)]))
+    # of one that is full, nothing is joined that is apart
+    full = PathBins("a", [0.0, 0.1, 0.2, 0.5, 0.6], [1] * 5, 0.1)
+    assert np.asarray(full.spans()) == pytest.approx(np.array([(0.0, 0.3), (0.5, 0.2)]))
+    assert PathBins("a", [3.0], [1], 0.1).spans() == [(3.0, 0.1)]
+    assert PathBins("a", [], [], 0.1).spans() == []
+
+
+def test_paths_that_are_used_at_once_lie_below_each_other() -> None:
+    def heights(second: float) -> set[float]:
+        [axes] = Figure().subplots(1, squeeze=False).flat
+        bins = [PathBins(name, [at, at + 0.1], [1, 1], 0.1) for name, at in (("a", 0.0), ("b", second))]
+        draw_paths(axes, [Row("flow", bins)], 1.0)
+        return {round(float(np.ptp(bar.get_paths()[0].vertices[:, 1])), 3) for bar in axes.collections}
+
+    assert heights(0.2) == {0.64}
+    assert heights(0.1) == {0.32}
+
+
+def test_paths_have_a_legend_of_what_is_there(run: segue.Run, analysis: segue.Analysis) -> None:
+    for source in (run, analysis):
+        axes = on_axes_of_ones_own(segue.plot.paths, source)
+        assert labels(axes)[-1] == "handover"
+        assert len(labels(axes)) == 3
+    named = {f"over {address}" for address in run.packets.filter(kind="DATA", action="received")["destination"]}
+    assert set(labels(segue.plot.paths(run))[:-1]) == named
+    # a colour that is another path in each row is named by its place
+    several = segue.run("templates/population", {"duration": "20 s", "phones": "3"})
+    assert labels(segue.plot.paths(several))[0] == "first path"
+    assert segue.plot.paths(run, legend=False).get_legend() is None
 
 
 def test_signalling_of_a_long_interruption_is_shown_from_its_beginning() -> None:

@@ -10,11 +10,15 @@ from matplotlib.figure import Figure
 
 from segue import explain
 from segue.figures import style
-from segue.figures.arrivals import PathBins, Row, draw_paths, draw_throughput
+from segue.figures.arrivals import PathBins, Row, draw_paths, draw_throughput, joined
 from segue.findings import Findings, TrafficFlow, TrafficHandover
 
 ROW_INCHES = 0.42
 LONGEST_LABEL = 46
+LEGEND_INCHES = 0.2
+"""For each line of the legend of a timeline."""
+MOST_OF_A_ROW = 34
+"""Letters of each of two lines beside a row."""
 
 # What a segment was: its marker if not its path's, size, and whether it is hollow.
 _MARKS = {
@@ -38,26 +42,28 @@ def flow_timeline(findings: Findings, throughput: pl.DataFrame, ways: Sequence[t
         throughput: `Analysis.throughput`.
         ways: The flows to show, each with a direction.
     """
+    rows = [row_of(findings, throughput, flow, direction) for flow, direction in ways]
     figure, [axes] = style.new_figure(
         "Which path carried the data",
-        "A colour is a path, by first use; white is silence. Lines: handovers; crosses: pauses; dots: dead",
-        height=height_of_rows(len(ways)),
+        "A colour is a path, in the order of first use; white is silence.",
+        height=height_of_rows(len(ways)) + LEGEND_INCHES * max((len(row.paths) for row in rows), default=0),
     )
-    rows = [row_of(findings, throughput, flow, direction) for flow, direction in ways]
     draw_paths(axes, rows, findings.duration_s)
+    style.legend_below(figure, axes)
     return figure
 
 
 def height_of_rows(count: int) -> float:
     """Of a timeline, inches."""
-    return 1.5 + ROW_INCHES * max(count, 2)
+    return 1.8 + ROW_INCHES * max(count, 2)
 
 
 def row_of(findings: Findings, throughput: pl.DataFrame, flow: TrafficFlow, direction: str) -> Row:
     """A flow and direction as a row of the timeline."""
     pauses = [one for one in findings.interruptions if (one.flow, one.direction) == (flow.id, direction)]
     return Row(
-        _shortened(f"{flow.id} {explain.protocol(flow)} to {explain.ends(flow, direction)[1]}"),
+        _shortened(f"{flow.id} {explain.protocol(flow)}", MOST_OF_A_ROW)
+        + _shortened(f"\nto {explain.ends(flow, direction)[1]}", MOST_OF_A_ROW),
         bins_of(flow, direction, throughput),
         [one.time for one in handovers_of(findings, flow, direction)],
         [one.begin_s + one.duration_s / 2 for one in pauses if not one.censored],
@@ -78,7 +84,8 @@ def bins_of(flow: TrafficFlow, direction: str, throughput: pl.DataFrame) -> list
     for path in paths_with_data(flow, direction):
         bins = own.filter(pl.col("path") == path)
         parts.append(PathBins(_label(flow, path), bins["time_s"].to_list(), bins["bytes"].to_list(), width))
-    return parts
+    way = flow.direction(direction)
+    return joined(parts, way.data_bytes / max(way.data_packets, 1))
 
 
 def throughput_by_path(

@@ -146,10 +146,10 @@ def _figures(analysis: Analysis) -> list[Section]:
             ),
         ]  # fmt: skip
         for handover in handovers[:MOST_ZOOMED]:
-            start, end = _around(handover)
+            start, last = _around(handover)
             figures.append(
                 sequence_by_path(
-                    flow, direction, segments, handovers, start_s=max(start, 0), end_s=end,
+                    flow, direction, segments, handovers, start_s=max(start, 0), end_s=min(last, end),
                     title=f"Around the handover at {handover.time:.3f} s",
                 )
             )  # fmt: skip
