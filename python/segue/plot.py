@@ -372,10 +372,7 @@ def _finished(axes: Axes, given: Axes | None, *, legend: bool) -> Axes:
     if given is None and isinstance(figure, Figure):
         style.legend_below(figure, axes)
     else:
-        above = (0.0, 1.06)
-        axes.legend(
-            loc="lower left", bbox_to_anchor=above, borderaxespad=0, ncols=3, frameon=False, fontsize=style.LEGEND_SIZE
-        )
+        style.legend_above(axes)
     return axes
 
 

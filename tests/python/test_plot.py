@@ -155,6 +155,21 @@ def test_paths_that_are_used_at_once_lie_below_each_other() -> None:
     assert heights(0.1) == {0.32}
 
 
+def test_marks_and_legends_stay_within_their_axes(analysis: segue.Analysis) -> None:
+    figure = Figure(figsize=(12, 8), layout="constrained")
+    for axes, name in zip(figure.subplots(2, 2).flat, OF_CAPTURES, strict=True):
+        drawing(name)(analysis, ax=axes)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        inside = axes.get_window_extent()
+        assert inside.width > 0.35 * figure.bbox.width
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().x1 < inside.x1 + 0.05 * inside.width
+        for text in axes.texts:
+            assert text.get_window_extent().x1 <= inside.x1 + 1
+
+
 def test_paths_have_a_legend_of_what_is_there(run: segue.Run, analysis: segue.Analysis) -> None:
     for source in (run, analysis):
         axes = on_axes_of_ones_own(segue.plot.paths, source)

@@ -174,9 +174,9 @@ def draw_offsets(
             colour = style.LOST if mark == "repeats" else style.INK
             axes.plot([], [], marker or "o", markersize=markersize, markerfacecolor="none", markeredgecolor=colour,
                       linestyle="none", label=meaning)  # fmt: skip
-    mark_handovers(axes, [h for h in handovers if start_s <= h.time <= end_s])
     number = "offset in the stream (MB)" if in_bytes else "packets with data"
     axes.set(xlabel="time (s)", ylabel=number, xlim=(start_s, end_s))
+    mark_handovers(axes, [h for h in handovers if start_s <= h.time <= end_s])
 
 
 def paths_with_data(flow: TrafficFlow, direction: str) -> list[int]:

@@ -108,14 +108,14 @@ def draw_interruptions(left: Axes, metrics: Metrics) -> None:
     times = sorted(seconds for _, seconds, _ in values)
     bounds = sorted(seconds for _, seconds, censored in values if censored)
     _shares(left, times, bounds)
+    if times and not scale_values(left, times[0], times[-1]) and times[-1] - times[0] < LEAST_SPAN * times[-1]:
+        # Nearly all the same: from zero, or the axis would show nothing but digits.
+        left.set_xlim(0, times[-1] * 1.1)
     spread = metrics.interruption_s
     if spread is not None and len(times) > 1:
         marks = ((spread.median, spread.median_censored, "median"), (spread.p95, spread.p95_censored, "95 %"))
         for level, (value, bound, name) in enumerate(marks):
             style.mark_time(left, value, f"{name} {time_text(value, censored=bound)}", side="right", level=level)
-    if times and not scale_values(left, times[0], times[-1]) and times[-1] - times[0] < LEAST_SPAN * times[-1]:
-        # Nearly all the same: from zero, or the axis would show nothing but digits.
-        left.set_xlim(0, times[-1] * 1.1)
     left.set(xlabel="interruption (s)", ylabel="share of interruptions")
 
 

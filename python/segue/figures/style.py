@@ -150,7 +150,16 @@ def render_smaller(figure: Figure, most_svg_bytes: int) -> Rendered:
 
 
 def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level: int = 0) -> None:
-    """A vertical line at `time_s`, labelled above the axes; labels of different `level` do not touch."""
+    """A vertical line at `time_s`, labelled above the axes; labels of different `level` do not touch.
+
+    A label on the right is on the left where it would go beyond the axes, whose limits are to be set before.
+    """
+    if side == "right":
+        # also makes limits that follow from the data
+        first, last = axes.get_xlim()
+        ends = axes.transData.transform([(first, 0), (time_s, 0), (last, 0)])[:, 0]
+        room = (ends[2] - ends[1]) / axes.figure.dpi
+        side = "left" if room < LETTER_INCHES * len(text) and ends[1] - ends[0] > ends[2] - ends[1] else "right"
     axes.axvline(time_s, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         text,
@@ -192,8 +201,7 @@ def legend_below(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
-    fit = int((figure.get_figwidth() - 0.2) / (LEGEND_HANDLE_INCHES + LETTER_INCHES * max(map(len, labels))))
-    rows = -(-len(labels) // max(fit, 1))
+    rows = -(-len(labels) // _fitting(labels, figure.get_figwidth() - 0.2))
     figure.legend(
         handles,
         labels,
@@ -204,3 +212,18 @@ def legend_below(figure: Figure, axes: Axes) -> None:
         handletextpad=0.5,
         columnspacing=1.2,
     )
+
+
+def legend_above(axes: Axes) -> None:
+    """The legend above axes that have neighbours, where no data are; it is no wider than they are."""
+    _, labels = axes.get_legend_handles_labels()
+    columns = min(3, _fitting(labels, axes.get_window_extent().width / axes.figure.dpi))
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.06), borderaxespad=0, ncols=columns, frameon=False,
+        fontsize=LEGEND_SIZE,
+    )  # fmt: skip
+
+
+def _fitting(labels: Sequence[str], width: float) -> int:
+    """Columns of a legend in so many inches, one at least."""
+    return max(1, int(width / (LEGEND_HANDLE_INCHES + LETTER_INCHES * max(map(len, labels)))))
