@@ -378,6 +378,7 @@ def test_closed_pipe_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("before", "word"),
     [
+        (("run", "sigma", "--set"), "l2.latency=VALUE"),
         (("run",), "VALUE.toml"),
         (("sweep", "sigma", "--grid", "l2.latency=1ms,2ms", "--metric"), "VALUE"),
         (("sweep", "sigma", "--grid", "l2.latency=1ms,2ms", "--until"), "VALUE"),

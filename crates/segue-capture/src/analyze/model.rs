@@ -466,8 +466,8 @@ pub struct Interruption {
     pub censored: bool,
 }
 
-/// Points for figures of one direction, each list bounded. Of `segments`, every second is dropped when there are too many, and from
-/// then on only every second is taken.
+/// Points for figures of one direction, each list bounded. Of `segments`, every second of those that are next in order is dropped
+/// when there are too many, and from then on only every second is taken; the same of all others.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Series {
     /// Width of the bins of `throughput`, seconds.

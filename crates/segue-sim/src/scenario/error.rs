@@ -206,9 +206,25 @@ fn expected_in_plain_words(message: &str) -> Option<&'static str> {
 /// Longest message: whoever wrote a longer key knows it already.
 const LONGEST: usize = 400;
 
+/// Letters of a word that is written whole; of a longer one its beginning and its end.
+const LONGEST_WORD: usize = 120;
+const BEGINNING: usize = 80;
+const END: usize = 20;
+
+/// A word, such as a value that somebody wrote, without its middle if it is long: what was expected is still to be read.
+fn cut(word: &str) -> String {
+    let letters = word.chars().count();
+    if letters <= LONGEST_WORD {
+        return word.to_owned();
+    }
+    let beginning: String = word.chars().take(BEGINNING).collect();
+    let end: String = word.chars().skip(letters - END).collect();
+    format!("{beginning}\u{2026}{end}")
+}
+
 /// One line, printable, and not endless.
 fn one_line(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = text.split_whitespace().map(cut).collect::<Vec<_>>().join(" ");
     let mut line: String = words
         .chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

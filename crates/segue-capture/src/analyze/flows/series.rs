@@ -16,22 +16,21 @@ const SERIES_BIN_NS: u64 = 100_000_000;
 pub(super) struct SeriesBuilder {
     /// Useful bytes by bin and path.
     throughput: Vec<(u32, u16, u64)>,
-    segments: Vec<(f64, u64, u16, SegmentMark)>,
+    /// Of those that are next in order, and of the others, which are to be seen however few they are.
+    in_order: Thinned,
+    others: Thinned,
     gaps: Gaps,
     bin_ns: u64,
-    every: u32,
-    until_next: u32,
 }
 
 impl Default for SeriesBuilder {
     fn default() -> Self {
         Self {
             throughput: Vec::new(),
-            segments: Vec::new(),
+            in_order: Thinned::default(),
+            others: Thinned::default(),
             gaps: Gaps::default(),
             bin_ns: SERIES_BIN_NS,
-            every: 1,
-            until_next: 0,
         }
     }
 }
@@ -39,10 +38,13 @@ impl Default for SeriesBuilder {
 impl SeriesBuilder {
     /// What there is by now.
     pub fn finish(self) -> Series {
+        let mut segments = self.in_order.points;
+        segments.extend(self.others.points);
+        segments.sort_by(|a, b| a.0.total_cmp(&b.0));
         Series {
             bin_s: self.bin_ns as f64 / 1e9,
             throughput: self.throughput,
-            segments: self.segments,
+            segments,
             gaps: self.gaps.seconds(),
             arrivals_per_gap: self.gaps.per_gap,
         }
@@ -60,26 +62,12 @@ impl SeriesBuilder {
         if bins.len() > MAX_POINTS {
             self.widen();
         }
-        if self.until_next > 0 && mark == SegmentMark::New {
-            self.until_next -= 1;
-            return;
-        }
-        self.until_next = self.every - 1;
-        let segments = &mut self.segments;
-        segments.push((
-            since_start_ns as f64 / 1e9,
-            offset.saturating_sub(BASE),
-            path,
-            mark,
-        ));
-        if segments.len() > MAX_POINTS {
-            let mut keep = false;
-            segments.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.every = self.every.saturating_mul(2);
-        }
+        let segments = match mark {
+            SegmentMark::New => &mut self.in_order,
+            _ => &mut self.others,
+        };
+        let at_s = since_start_ns as f64 / 1e9;
+        segments.add((at_s, offset.saturating_sub(BASE), path, mark));
     }
 
     /// Puts together what is of the same bin and path, and makes bins wider until a quarter of the room is free.
@@ -106,6 +94,34 @@ impl SeriesBuilder {
             halvings = 1;
             self.bin_ns *= 2;
         }
+    }
+}
+
+/// Points, of which each so many are one.
+#[derive(Clone, Debug, Default)]
+struct Thinned {
+    points: Vec<(f64, u64, u16, SegmentMark)>,
+    /// Points that are passed over before one is taken.
+    passed_over: u32,
+    until_next: u32,
+}
+
+impl Thinned {
+    fn add(&mut self, point: (f64, u64, u16, SegmentMark)) {
+        if self.until_next > 0 {
+            self.until_next -= 1;
+            return;
+        }
+        self.points.push(point);
+        if self.points.len() > MAX_POINTS {
+            let mut keep = false;
+            self.points.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.passed_over = self.passed_over.saturating_mul(2).saturating_add(1);
+        }
+        self.until_next = self.passed_over;
     }
 }
 
@@ -254,5 +270,27 @@ mod tests {
             (gaps.as_slice(), arrivals_per_gap),
             ([(3.0, 3.0), (4.0, 1.0), (9.0, 5.0)].as_slice(), 1)
         );
+    }
+
+    #[test]
+    fn what_is_out_of_order_all_the_time_is_thinned_evenly() {
+        let mut builder = SeriesBuilder::default();
+        let packets = 20 * MAX_POINTS as u64;
+        for n in 0..packets {
+            let mark = if n % 1000 == 0 {
+                SegmentMark::New
+            } else {
+                SegmentMark::Ahead
+            };
+            builder.add(n * 1_000_000, 0, 1, BASE + n, mark);
+        }
+        let segments = builder.finish().segments;
+        assert!(segments.len() <= 2 * MAX_POINTS && segments.is_sorted_by(|a, b| a.0 <= b.0));
+        let of_new = segments.iter().filter(|s| s.3 == SegmentMark::New).count() as u64;
+        assert_eq!(of_new, packets.div_ceil(1000));
+        // one of 32 at most stays
+        let widest = segments.windows(2).map(|pair| pair[1].1 - pair[0].1).max();
+        assert!(widest <= Some(33), "{widest:?}");
+        assert!(segments[0].1 == 0 && segments.last().is_some_and(|s| packets - s.1 <= 33));
     }
 }
