@@ -54,7 +54,8 @@ impl Impairments {
             + too_long(self.delay_ms)
     }
 
-    /// Whether losses are within what the model is for: the permitted ranges of Ppl and `BurstR` (G.107 table 2).
+    /// Whether losses are within what the model is for: the permitted ranges of Ppl and `BurstR` in G.107 (03/2005) table 2,
+    /// from memory; later editions have longer bursts where little is lost.
     #[must_use]
     pub fn is_in_range(&self) -> bool {
         self.loss <= MOST_LOSS && self.burst_ratio <= MOST_BURST_RATIO
