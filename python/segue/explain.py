@@ -27,6 +27,8 @@ _CLOSED = {
     "nested-too-deep": "nested too deep",
 }
 _A_DAY_NS = 86_400 * 10**9
+# From here on a silence is told of as one, as `min_gap_s` of the engine has it.
+_PAUSE_S = 0.2
 
 # What a handover's kind means, and how its signalling is called where it was seen.
 _KINDS = {
@@ -186,6 +188,8 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
         without += f"; last packet on the old path to first on the new one {seconds(handover.latency_s)}"
     else:
         without += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
+    if handover.interruption_s >= _PAUSE_S and _nothing_failed(handover):
+        without += "; nothing was lost or sent again, so that perhaps none was to send"
     yield "silence", without
     if not handover.censored and handover.settling_gap_s > handover.interruption_s:
         yield (
@@ -215,6 +219,14 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
     if text := network_parts(handover):
         yield "steps", text
     yield "why", reason(handover, findings)
+
+
+def _nothing_failed(handover: TrafficHandover) -> bool:
+    """Whether both ends show that the network held nothing up around a handover."""
+    ends = handover.ends
+    if ends is None or handover.censored:
+        return False
+    return not (ends.lost_packets or ends.retransmissions or ends.in_flight_packets or ends.unmatched_packets)
 
 
 def beginning(findings: Findings) -> str:

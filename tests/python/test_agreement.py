@@ -131,7 +131,15 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     **{scheme: ("ilnp", {"scheme": scheme, **ILNP}) for scheme in ("mip6", "mip6-ro", "ilnp-soft", "ilnp-hard")},
     "vertical": ("vertical", {"case": "lan-gprs"}),
     **{f"{s}, UDP": ("ilnp", {"scheme": s, **ILNP, **CALL}) for s in ("none", "mip6", "ilnp-soft", "ilnp-hard")},
+    "pages": ("browse", {}),
+    "pages, sigma": ("browse", {"case": "sigma"}),
 }
+PAUSES = ("pages", "pages, sigma")
+"""Cases whose applications pause.
+
+A run knows when they had something to send, and its silences begin no earlier. Captures do not show that, so that
+theirs are as long or longer, by nothing else than such pauses.
+"""
 
 
 @dataclass(frozen=True)
@@ -242,7 +250,10 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
         # what was sent by the longer way before still arrives by it.
         if not censored and told.case not in ("cmt", "ilnp-soft, UDP"):
             assert found == pytest.approx(time, abs=2e-3)
-            assert their_gap == pytest.approx(gap, abs=2e-3)
+            if told.case in PAUSES:
+                assert their_gap > gap - 2e-3
+            else:
+                assert their_gap == pytest.approx(gap, abs=2e-3)
     dead = sum(flow["state"] == "dead" for flow in told.document["flows"])
     assert dead == sum(
         findings_flow.direction(way).state == "dead"
@@ -283,7 +294,9 @@ def test_the_analysis_says_of_every_flow_how_it_ended_and_where_it_stood_still(t
         for row, seen in zip(moves, seen_moves, strict=False):
             # Where only the other end was captured, no message leaves that could be waited for.
             delay = row["handoff_delay_s"] if len(captures) > 1 else None
-            assert seen["handoff_delay_s"] == (None if delay is None else pytest.approx(delay, abs=2e-3))
+            # Of several moves in one pause data shows one, to which captures count the messages of all.
+            if told.case not in PAUSES:
+                assert seen["handoff_delay_s"] == (None if delay is None else pytest.approx(delay, abs=2e-3))
             if row["layer"] != "network":
                 assert row["parts"] is None
                 assert seen["parts"] is None

@@ -16,7 +16,7 @@ import segue as package
 from capture_files import ETHERNET, Way, download, pcap, pcapng, udp, wireguard_data
 from command import Segue
 from segue import CaptureError, analyze, explain
-from segue.findings import Findings
+from segue.findings import Findings, TrafficHandover
 from test_cli import one_line
 
 SILENCE_S = 0.4
@@ -74,6 +74,30 @@ def test_what_limits_cut_off_is_said(moving: bytes) -> None:
     evicted = replace(analysis.findings, flows_evicted=7)
     [note] = [note for note in explain.notes(evicted) if "PARTIAL" in note]
     assert "7 made room" in note
+
+
+def test_a_silence_in_which_nothing_was_held_up_may_be_the_applications() -> None:
+    run = package.run("browse", {"duration": "20 s"}, trace=False, pcap=True)
+    ends = [capture for capture in run.captures() if Path(capture[0]).stem in ("phone", "server")]
+    findings = analyze(*ends).findings
+    handover = findings.handovers[0]
+    assert handover.interruption_s > 5
+    # The run knows that somebody was reading.
+    assert run.metrics.interruption_s is not None
+    assert run.metrics.interruption_s.max < 0.1
+
+    def said(handover: TrafficHandover) -> str:
+        return dict(explain.story(handover, findings, None))["silence"]
+
+    assert "perhaps none was to send" in said(handover)
+    assert handover.ends is not None
+    for other in (
+        replace(handover, ends=None),
+        replace(handover, ends=replace(handover.ends, lost_packets=1)),
+        replace(handover, ends=replace(handover.ends, retransmissions=1)),
+        replace(handover, interruption_s=0.19),
+    ):
+        assert "perhaps" not in said(other)
 
 
 def test_without_a_move_a_silence_is_a_pause() -> None:

@@ -10,6 +10,8 @@
 //! - **Interruption**: longest gap between two arrivals of new data, by whatever path, from that last segment on the old
 //!   path until the handover has settled. Segments received before end no gap: the application gets nothing from them. Nor
 //!   does one that is there already: a handover that it settles is silent until the next new data on that path.
+//! - Where it is known when the sender had something to send ([`HandoverMeter::silence_begins`]), neither begins before
+//!   that: what the application has not sent cannot be late.
 //! - **Packets lost to a handover**: packets lost for [`LossCause::Handover`] since the handover before it settled,
 //!   those still on their way to the old path included (000 section VI-B counts them over the run).
 //!
@@ -149,7 +151,7 @@ pub struct HandoverMeter<P: Row = Ipv6Addr> {
     /// The path that the sender last made its own, with the newest segment sent before.
     announced: Option<(P, Option<Tsn>)>,
     last_arrival_ns: Option<u64>,
-    /// When data last arrived that had not been received before.
+    /// When data last arrived that had not been received before, or since then something was to come again.
     last_new_data_ns: Option<u64>,
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
@@ -243,6 +245,17 @@ impl<P: Row + Eq> HandoverMeter<P> {
             self.settle();
         }
         self.announced = Some((path, self.boundaries.newest()));
+    }
+
+    /// Of what arrives next: nothing was to come before this moment.
+    #[cold]
+    pub fn silence_begins(&mut self, time_ns: u64) {
+        self.last_new_data_ns = self.last_new_data_ns.max(Some(time_ns));
+        if let Some(current) = &mut self.current
+            && self.candidate.is_none()
+        {
+            current.last_received_ns = current.last_received_ns.max(time_ns);
+        }
     }
 
     /// A data segment arrived over `path` with `useful_bytes` bytes not received before (zero for a duplicate).

@@ -41,7 +41,8 @@ pub struct HandoverRecord {
     pub to: Option<IpAddr>,
     /// First data over the new path; without any, when the move began.
     pub time: f64,
-    /// Longest time without new data around it, seconds (see [`crate::handover`]); nothing without a flow.
+    /// Longest time without new data around it, seconds (see [`crate::handover`]); nothing without a flow. In a simulation while
+    /// there was some to come; a capture does not show that.
     pub interruption_s: Option<f64>,
     /// The data never came back: `interruption_s` is a lower bound, to the end of the observation.
     pub censored: bool,
@@ -124,8 +125,8 @@ pub enum FlowState {
 /// there, and that no handover of the flow accounts for.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Outage {
-    /// Arrival of the last new byte before, seconds since the beginning of the observation; of a flow of which nothing ever
-    /// arrived, its sender's first attempt.
+    /// Arrival of the last new byte before, seconds since the beginning of the observation; in a simulation, if there was nothing
+    /// to come then, when there was again; of a flow of which nothing ever arrived, its sender's first attempt.
     pub since_s: f64,
     /// Until the next new byte, or else the end of the observation, seconds.
     pub duration_s: f64,
@@ -140,11 +141,13 @@ pub struct Outage {
 pub struct FlowEnd {
     /// How.
     pub state: FlowState,
-    /// Of a dead one: arrival of its last new byte, seconds since the beginning of the observation.
+    /// Of a dead one: arrival of its last new byte, seconds since the beginning of the observation; in a simulation, if there
+    /// was nothing to come then, when there was again.
     pub dead_since_s: Option<f64>,
     /// Of a dead one: from `dead_since_s` to the end of the observation, seconds: a lower bound.
     pub silence_s: Option<f64>,
-    /// Longest time without new data while there was some to come, seconds; of a dead flow, its silence to the end included.
+    /// Longest time without new data, seconds, in a simulation while there was some to come; of a dead flow, its silence to the
+    /// end included.
     pub longest_gap_s: f64,
     /// When that time began, seconds since the beginning of the observation; nothing if there was none.
     pub longest_gap_at_s: Option<f64>,

@@ -10,7 +10,7 @@
 //! in any order, until both return `None`, then `poll_timeout` once. `now` never goes back. A timeout handled early
 //! does nothing; a machine whose `poll_timeout` is at or before `now` must be given `handle_timeout(now)`.
 
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Packet;
 
@@ -33,11 +33,30 @@ pub struct Transmit {
 
 #[cfg(any(feature = "sctp", feature = "tcp"))]
 impl Transmit {
-    /// Writes the packet to where it is wanted; gives the interface.
+    /// Writes the packet to where it is wanted.
     #[inline]
-    pub(crate) fn write_to(self, packet: &mut Packet) -> InterfaceId {
+    pub(crate) fn write_to(self, packet: &mut Packet) -> Departure {
         *packet = self.packet;
-        self.interface
+        self.interface.into()
+    }
+}
+
+/// A packet to be sent that is written to where its driver wants it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// Interface to send on.
+    pub interface: InterfaceId,
+    /// Since when the association or connection that the packet is of has always had data of its application to send or to
+    /// have acknowledged; of a datagram, since when its application has had it. Nothing where that is not known.
+    pub busy_since: Option<Instant>,
+}
+
+impl From<InterfaceId> for Departure {
+    fn from(interface: InterfaceId) -> Self {
+        Self {
+            interface,
+            busy_since: None,
+        }
     }
 }
 

@@ -45,6 +45,6 @@ pub mod time;
 pub mod udp;
 pub mod units;
 
-pub use contract::{CellId, InterfaceId, LinkEvent, Transmit};
+pub use contract::{CellId, Departure, InterfaceId, LinkEvent, Transmit};
 pub use error_budget::{ErrorBudget, TokenBucket};
 pub use time::{Duration, Instant};

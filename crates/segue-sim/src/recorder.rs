@@ -38,7 +38,7 @@ use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::Event as SctpEvent;
-use segue_proto::{CellId, Instant, InterfaceId, LinkEvent};
+use segue_proto::{CellId, Departure, Instant, InterfaceId, LinkEvent};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Packet, Payload};
 
@@ -201,12 +201,12 @@ impl Recorder {
         &mut self,
         now: Instant,
         node: u32,
-        interface: InterfaceId,
+        departure: Departure,
         stored: &Stored,
         fragments: Option<u32>,
     ) -> Entries {
         self.log.record(now, Kind::Sent, node, stored.id, stored.length);
-        let mut entries = self.said(now, node, interface, &stored.packet);
+        let mut entries = self.said(now, node, departure, &stored.packet);
         // TCP is no signalling
         if !matches!(stored.packet.payload, Payload::Tcp(_)) {
             self.signalling.sent(&stored.packet, stored.length);
@@ -223,7 +223,7 @@ impl Recorder {
         if self.tables.is_some() || self.captures.is_some() {
             cold_path();
             let retransmission = self.connections.ledger.is_retransmission(entries);
-            self.trace_sent(now, node, interface, stored, retransmission);
+            self.trace_sent(now, node, departure.interface, stored, retransmission);
         }
         entries
     }
@@ -234,28 +234,33 @@ impl Recorder {
         &mut self,
         now: Instant,
         node: u32,
-        interface: InterfaceId,
+        departure: Departure,
         identification: u32,
         packet: &Packet,
     ) {
-        let entries = self.said(now, node, interface, packet);
+        let entries = self.said(now, node, departure, packet);
         self.wholes.add(identification, packet.clone(), entries);
     }
 
     /// What a packet says of flows as it leaves.
     #[inline(always)]
-    fn said(&mut self, now: Instant, node: u32, interface: InterfaceId, packet: &Packet) -> Entries {
+    fn said(&mut self, now: Instant, node: u32, departure: Departure, packet: &Packet) -> Entries {
         let mut entries = Entries::NONE;
+        let Departure {
+            interface,
+            busy_since,
+        } = departure;
         segments::each(node, packet, |said| match said {
             Said::Data(segment) => {
                 let way = Way::of(packet, interface);
-                entries.add(self.connections.sent(now, &way, segment));
+                entries.add(self.connections.sent(now, &way, segment, busy_since));
             }
             Said::Datagram(datagram) => {
                 cold_path();
                 let way = Way::of(packet, interface);
                 let seq = self.connections.ledger.next_seq(&datagram.flow);
-                entries.add(self.connections.sent(now, &way, &Segment { seq, ..*datagram }));
+                let segment = Segment { seq, ..*datagram };
+                entries.add(self.connections.sent(now, &way, &segment, busy_since));
             }
             Said::Over(flow) => self.connections.closing(flow),
         });

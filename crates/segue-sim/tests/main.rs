@@ -15,6 +15,7 @@ mod multipath;
 mod networks;
 mod objects;
 mod path_mtu;
+mod pauses;
 mod people;
 mod populations;
 mod readdressing;

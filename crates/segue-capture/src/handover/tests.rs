@@ -505,3 +505,32 @@ fn silence_before_a_path_that_carried_one_segment_belongs_to_the_handover_past_i
         assert_eq!((handover.latency_s, handover.interruption_s), (1.01, 0.9));
     }
 }
+
+/// Somebody reads for a minute, and moves meanwhile.
+#[test]
+fn while_nothing_was_to_come_neither_latency_nor_interruption_begins() {
+    let of_page = |settled_before: bool| {
+        let mut meter = HandoverMeter::new();
+        feed(&mut meter, &[Recv(0, A, 1), Recv(20, A, 2)]);
+        if settled_before {
+            feed(&mut meter, &[Recv(30, B, 3)]);
+        }
+        meter.silence_begins(60_000 * 1_000_000);
+        // an earlier beginning changes nothing
+        meter.silence_begins(59_000 * 1_000_000);
+        feed(&mut meter, &[Recv(60_045, B, 4), Recv(60_055, B, 5)]);
+        meter.finish()
+    };
+    let report = of_page(false);
+    let [handover] = &report.handovers[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!((handover.latency_s, handover.interruption_s), (0.045, 0.045));
+    assert_eq!(report.totals.longest_gap_ns, 45_000_000);
+    // the new path had begun before: its latency is what it was
+    let report = of_page(true);
+    let [handover] = &report.handovers[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!((handover.latency_s, handover.interruption_s), (0.010, 0.045));
+}

@@ -14,6 +14,10 @@ pub trait Connection {
     /// belongs, see [`Data::synthetic_offset`].
     const IN_ORDER: bool = true;
 
+    /// Says that what is handed over next has been in the making since then, as a message of a source of constant rate has been
+    /// since the one before it: so long its application has not paused. Otherwise a message is there when it is handed over.
+    fn made_since(&mut self, _since: Instant) {}
+
     /// Hands over a message.
     ///
     /// # Errors
@@ -64,6 +68,10 @@ pub enum SendRefused {
 }
 
 impl Connection for Association {
+    fn made_since(&mut self, since: Instant) {
+        self.busy_from(since);
+    }
+
     fn send(&mut self, now: Instant, data: Data) -> Result<(), SendRefused> {
         Self::send(self, now, STREAM, data, SendOptions::default()).map_err(SendRefused::from)
     }
@@ -102,6 +110,10 @@ impl Connection for Association {
 }
 
 impl Connection for tcp::Connection {
+    fn made_since(&mut self, since: Instant) {
+        self.busy_from(since);
+    }
+
     fn send(&mut self, _now: Instant, data: Data) -> Result<(), SendRefused> {
         self.send_all(data).map_err(SendRefused::from)
     }

@@ -48,6 +48,7 @@ impl ConstantRate {
             let left = self
                 .total
                 .map_or(self.message, |total| total - account.position.sent);
+            connection.made_since(at - self.interval);
             match account.send(now, connection, left.min(self.message), true) {
                 Ok(_) => {}
                 Err(SendRefused::Full) => account.stats.messages_skipped += 1,

@@ -33,8 +33,17 @@ pub(super) struct OnOff {
     config: OnOffConfig,
     interval: Duration,
     random: Stream,
-    /// When the next message is due, and until when the source is on then.
-    next: Option<(Instant, Instant)>,
+    next: Option<Due>,
+}
+
+/// The next message.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Instant,
+    /// Since when the source is on then, or since the message before.
+    since: Instant,
+    /// Until when the source is on then.
+    until: Instant,
 }
 
 impl OnOff {
@@ -57,12 +66,13 @@ impl OnOff {
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.next.map(|(at, _)| at)
+        self.next.map(|due| due.at)
     }
 
     /// Sends what is due.
     pub fn on_timeout(&mut self, now: Instant, connection: &mut impl Connection, account: &mut Account) {
-        while let Some((at, until)) = self.next.filter(|(at, _)| *at <= now) {
+        while let Some(due) = self.next.filter(|due| due.at <= now) {
+            connection.made_since(due.since);
             match account.send(now, connection, self.config.message.bytes(), true) {
                 Ok(_) => {}
                 Err(SendRefused::Full) => account.stats.messages_skipped += 1,
@@ -71,23 +81,27 @@ impl OnOff {
                     return;
                 }
             }
-            self.next = Some(self.after(at, until));
+            self.next = Some(self.after(due.at, due.until));
         }
     }
 
-    /// When the message after `at` is due, for a source that is on from then `until`, and until when it is on then.
-    fn after(&mut self, mut at: Instant, mut until: Instant) -> (Instant, Instant) {
+    /// The message after `at`, for a source that is on from then `until`.
+    fn after(&mut self, mut at: Instant, mut until: Instant) -> Due {
         let mut left = self.interval;
         loop {
             let rest = until.since(at);
             if left < rest {
-                return (at + left, until);
+                return Due {
+                    at: at + left,
+                    since: at,
+                    until,
+                };
             }
             left = left.saturating_sub(rest);
             at = until + self.config.off.draw(&mut self.random);
             until = at + self.config.on.draw(&mut self.random);
             if at == Instant::MAX {
-                return (at, until);
+                return Due { at, since: at, until };
             }
         }
     }

@@ -218,6 +218,7 @@ impl Speaker {
                 offset: u64::from(call.source) << 32 | u64::from(talking.sent),
                 len,
             };
+            connection.made_since(call.begun + time_of(number) - FRAME_INTERVAL);
             match connection.send_unordered(now, data, self.config.lifetime) {
                 Ok(()) => {
                     account.position.sent += u64::from(len);

@@ -30,7 +30,7 @@ pub use parts::location::LocationConfig;
 
 use crate::address::{Acquisition, AddressEvent};
 use crate::app;
-use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::{SecretRng, Stream};
 use crate::sctp::{self, AssociationId, Endpoint};
 use crate::shim::Shim;
@@ -293,27 +293,26 @@ impl Host {
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut packet = Packet::EMPTY;
-        let interface = self.poll_transmit_into(now, &mut packet)?;
+        let interface = self.poll_transmit_into(now, &mut packet)?.interface;
         Some(Transmit { interface, packet })
     }
 
-    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
-    /// interface to send it on.
-    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it.
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         loop {
             if !self.transmits.is_empty() {
                 cold_path();
                 return self.transmits.pop_front().map(|t| t.write_to(packet));
             }
-            let interface = if self.shim.is_none() {
+            let departure = if self.shim.is_none() {
                 self.poll_transports(now, packet)
             } else {
                 cold_path();
                 self.poll_through_shim(now, packet)
             };
             // Sending may have events of its own, and they may lead to more to send.
-            if interface.is_some() || !self.settle(now) {
-                return interface;
+            if departure.is_some() || !self.settle(now) {
+                return departure;
             }
         }
     }
@@ -433,32 +432,33 @@ impl Host {
 
     /// The next packet of a transport, on a host without a shim.
     #[inline]
-    fn poll_transports(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
-        let interface = self.poll_whole(now, packet)?;
-        match self.mtu_exceeded_by(packet) {
-            None => Some(interface),
-            Some(mtu) => {
-                cold_path();
-                let whole = Transmit {
-                    interface,
-                    packet: core::mem::replace(packet, Packet::EMPTY),
-                };
-                self.fragmented(whole, mtu).map(|t| t.write_to(packet))
-            }
+    fn poll_transports(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
+        let departure = self.poll_whole(now, packet)?;
+        if let Some(mtu) = self.mtu_exceeded_by(packet) {
+            cold_path();
+            let whole = Transmit {
+                interface: departure.interface,
+                packet: core::mem::replace(packet, Packet::EMPTY),
+            };
+            self.fragmented(whole, mtu)?.write_to(packet);
         }
+        Some(departure)
     }
 
     /// The next packet of a transport, which may be too long for its way if it is one of SCTP.
     #[inline]
-    fn poll_whole(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    fn poll_whole(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         if let Some(tcp) = &mut self.tcp {
-            let interface = tcp.poll_transmit_into(now, packet);
-            if interface.is_some() {
-                return interface;
+            let departure = tcp.poll_transmit_into(now, packet);
+            if departure.is_some() {
+                return departure;
             }
         }
-        if let Some(datagram) = self.udp.as_mut().and_then(|u| u.poll_transmit()) {
-            return Some(datagram.write_to(packet));
+        if let Some(udp) = &mut self.udp {
+            let departure = udp.poll_transmit_into(now, packet);
+            if departure.is_some() {
+                return departure;
+            }
         }
         self.endpoint.poll_transmit_into(now, packet)
     }

@@ -3,9 +3,10 @@
 
 use super::event::HostEvent;
 use super::parts::driven::{Driven, DriverNotice, DriverRole};
+use super::parts::udp::DatagramEnds;
 use super::{Host, HostConfig, HostError};
 use crate::address::AddressEvent;
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::sctp::{Association, AssociationId};
 use crate::shim::{Inbound, Shim, ShimEvent};
@@ -202,16 +203,24 @@ impl Host {
     /// The next packet of a transport that the shim lets go. What it holds back or has more to say about comes out when the
     /// parts settle.
     #[inline(never)]
-    pub(super) fn poll_through_shim(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    pub(super) fn poll_through_shim(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         loop {
-            let interface = self.poll_whole(now, packet)?;
+            let departure = self.poll_whole(now, packet)?;
+            let datagram = DatagramEnds::of(packet);
             let transmit = Transmit {
-                interface,
+                interface: departure.interface,
                 packet: core::mem::replace(packet, Packet::EMPTY),
             };
             let goes = self.down_in_fragments(now, transmit);
+            let busy_since = match (datagram, &mut self.udp) {
+                (Some(ends), Some(udp)) => udp.passes(ends, departure.busy_since, goes.is_some()),
+                _ => departure.busy_since.filter(|_| goes.is_some()),
+            };
             if let Some(transmit) = goes.or_else(|| self.transmits.pop_front()) {
-                return Some(transmit.write_to(packet));
+                return Some(Departure {
+                    busy_since,
+                    ..transmit.write_to(packet)
+                });
             }
         }
     }

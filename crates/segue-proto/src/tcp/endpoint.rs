@@ -10,7 +10,7 @@ use super::event::{ConnectionId, Event};
 use super::initial_numbers::Numbers;
 use super::networks::{Networks, Remembered};
 use super::strays::{is_syn, quoted, reset};
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
@@ -248,13 +248,12 @@ impl Endpoint {
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut packet = Packet::EMPTY;
-        let interface = self.poll_transmit_into(now, &mut packet)?;
+        let interface = self.poll_transmit_into(now, &mut packet)?.interface;
         Some(Transmit { interface, packet })
     }
 
-    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
-    /// interface to send it on.
-    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it.
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         if !self.answers.is_empty() {
             return self.answers.pop_front().map(|t| t.write_to(packet));
         }
@@ -267,7 +266,10 @@ impl Endpoint {
                     .act(place, |connection| connection.poll_transmit_into(now, packet));
                 let connection = self.connections.at(place);
                 if sent {
-                    sends = Some(connection.local().interface);
+                    sends = Some(Departure {
+                        interface: connection.local().interface,
+                        busy_since: connection.busy_since(),
+                    });
                     if connection.may_transmit() {
                         return sends;
                     }

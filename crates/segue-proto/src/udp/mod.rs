@@ -6,7 +6,7 @@
 //! sees packets one way only cannot tell whether the other end knows its protocol. What is left out: fragments (a datagram is at most [`MAX_DATA`] bytes), sockets
 //! that are not connected, and errors of ICMPv6, which a program may as well not read.
 
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::time::{Duration, Instant};
 use bytes::Bytes;
@@ -80,6 +80,8 @@ pub struct Socket {
     interface: InterfaceId,
     received: VecDeque<Data>,
     to_send: VecDeque<Data>,
+    /// Since when the first of them has been in the making, where that is not when it was given.
+    made_since: Option<Instant>,
     /// Datagrams with data that arrived.
     arrived: u64,
     /// Reports sent.
@@ -126,6 +128,11 @@ impl Socket {
         }
         self.to_send.push_back(data);
         Ok(())
+    }
+
+    /// What is sent next has been in the making since then.
+    pub fn made_since(&mut self, since: Instant) {
+        self.made_since.get_or_insert(since);
     }
 
     /// The next report: its number, and how many datagrams arrived, in network byte order.
@@ -309,6 +316,7 @@ impl Endpoint {
                 interface,
                 received: VecDeque::new(),
                 to_send: VecDeque::new(),
+                made_since: None,
                 arrived: 0,
                 reported: 0,
                 reports: Reports::No,
@@ -368,6 +376,20 @@ impl Endpoint {
 
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.next_datagram().map(|(transmit, _)| transmit)
+    }
+
+    /// The same, written to `packet`, where its driver wants it.
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
+        let (transmit, made_since) = self.next_datagram()?;
+        Some(Departure {
+            busy_since: made_since.or(Some(now)),
+            ..transmit.write_to(packet)
+        })
+    }
+
+    /// The next packet to send, and since when it has been in the making.
+    fn next_datagram(&mut self) -> Option<(Transmit, Option<Instant>)> {
         let socket = loop {
             let id = self.sending.pop_front()?;
             if let Some(socket) = self.sockets.get_mut(&id) {
@@ -376,7 +398,7 @@ impl Endpoint {
         };
         let data = socket.to_send.pop_front()?;
         let ends = socket.ends;
-        Some(Transmit {
+        let transmit = Transmit {
             interface: socket.interface,
             packet: Packet {
                 ip: Ipv6Header {
@@ -393,7 +415,8 @@ impl Endpoint {
                     data,
                 }),
             },
-        })
+        };
+        Some((transmit, socket.made_since.take()))
     }
 
     /// Whether [`poll_event`](Self::poll_event) has something to give.

@@ -142,3 +142,24 @@ fn what_no_way_need_carry_is_refused() {
     assert_eq!(client.command(id, |s| s.send(of(MAX_DATA))), Some(Ok(())));
     assert_eq!(client.poll_transmit().map(|t| t.packet.buffer_len()), Some(1280));
 }
+
+#[test]
+fn a_datagram_is_there_when_it_is_given_or_since_it_was_in_the_making() {
+    let mut client = endpoint(CLIENT);
+    let id = client.connect(SERVER, PORT).expect("a socket");
+    let mut packet = Packet::EMPTY;
+    let mut busy_since = |client: &mut Endpoint, now| {
+        let departure = client.poll_transmit_into(now, &mut packet)?;
+        departure.busy_since
+    };
+    client.command(id, |s| s.send(data(0)));
+    assert_eq!(busy_since(&mut client, at(5)), Some(at(5)));
+    client.command(id, |s| {
+        s.made_since(at(5));
+        s.send(data(100))
+    });
+    assert_eq!(busy_since(&mut client, at(25)), Some(at(5)));
+    client.command(id, |s| s.send(data(200)));
+    assert_eq!(busy_since(&mut client, at(26)), Some(at(26)));
+    assert_eq!(busy_since(&mut client, at(27)), None, "nothing to send");
+}

@@ -50,7 +50,7 @@ impl Network {
             return;
         };
         *self.store.vacancy() = forgery.packet.clone();
-        self.send_from_host(forgery.node, InterfaceId::default());
+        self.send_from_host(forgery.node, InterfaceId::default().into());
     }
 }
 

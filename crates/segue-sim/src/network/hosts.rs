@@ -11,7 +11,7 @@ use core::hint::cold_path;
 use core::net::Ipv6Addr;
 use segue_proto::host::{Host, HostEvent};
 use segue_proto::sctp::{Association, Event as SctpEvent, PathSnapshot, PathState};
-use segue_proto::{Duration, Instant, InterfaceId, LinkEvent};
+use segue_proto::{Departure, Duration, Instant, InterfaceId, LinkEvent};
 
 /// A host and what it is connected by.
 pub(crate) struct HostNode {
@@ -172,8 +172,8 @@ impl Network {
                 return;
             };
             let host = &mut host.host;
-            if let Some(interface) = host.poll_transmit_into(now, self.store.vacancy()) {
-                self.send_from_host(node, interface);
+            if let Some(departure) = host.poll_transmit_into(now, self.store.vacancy()) {
+                self.send_from_host(node, departure);
                 continue;
             }
             let Some(event) = host.poll_event() else {
@@ -203,7 +203,7 @@ impl Network {
 
     /// A host sends the packet that it has written to the store's vacancy.
     #[inline]
-    pub fn send_from_host(&mut self, node: u32, interface: InterfaceId) {
+    pub fn send_from_host(&mut self, node: u32, departure: Departure) {
         let packet = self.store.insert_written();
         let stored = self.store.get_mut(packet);
         let fragment = fragment_of(&stored.packet);
@@ -213,18 +213,18 @@ impl Network {
         {
             cold_path();
             self.recorder
-                .fragmented(self.now, node, interface, identification, whole);
+                .fragmented(self.now, node, departure, identification, whole);
         }
         stored.entries = self
             .recorder
-            .sent(self.now, node, interface, stored, fragment.map(|f| f.0));
+            .sent(self.now, node, departure, stored, fragment.map(|f| f.0));
         let source = self.store.get(packet).packet.ip.source;
         let host = self.host(node);
         if host.host.has_expired(source) && !host.spoofs {
             cold_path();
             return self.drop_packet(packet, node, DropCause::NoLink);
         }
-        match host.ports[usize::from(interface.0)] {
+        match host.ports[usize::from(departure.interface.0)] {
             HostPort::Wire(link) => self.send_on_link(link, packet),
             HostPort::Radio(attachment) => {
                 cold_path();

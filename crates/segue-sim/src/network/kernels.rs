@@ -107,13 +107,13 @@ impl Network {
         };
         if host.spoofs {
             *self.store.vacancy() = packet;
-            self.send_from_host(node, interface);
+            self.send_from_host(node, interface.into());
             return;
         }
         if let Some(refused) = host.host.send_from_kernel(now, interface, packet) {
             let refused = self.store.insert(refused);
             let stored = self.store.get_mut(refused);
-            stored.entries = self.recorder.sent(now, node, interface, stored, None);
+            stored.entries = self.recorder.sent(now, node, interface.into(), stored, None);
             self.drop_packet(refused, node, DropCause::NoLink);
             return;
         }

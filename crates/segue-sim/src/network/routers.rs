@@ -145,8 +145,13 @@ impl Network {
     pub fn send_from_router(&mut self, node: u32, packet: Packet) {
         let packet = self.store.insert(packet);
         let now = self.now;
-        self.recorder
-            .sent(now, node, InterfaceId::default(), self.store.get(packet), None);
+        self.recorder.sent(
+            now,
+            node,
+            InterfaceId::default().into(),
+            self.store.get(packet),
+            None,
+        );
         self.forward(packet, node);
     }
 
@@ -204,8 +209,13 @@ impl Network {
                 .or_else(|| access.dhcp.as_mut().and_then(|dhcp| dhcp.poll_transmit(now)));
             let Some(transmit) = transmit else { break };
             let packet = self.store.insert(transmit.packet);
-            self.recorder
-                .sent(now, node, InterfaceId::default(), self.store.get(packet), None);
+            self.recorder.sent(
+                now,
+                node,
+                InterfaceId::default().into(),
+                self.store.get(packet),
+                None,
+            );
             self.send_into_cell(cell, packet);
         }
         self.arm_router(node);

@@ -99,9 +99,10 @@ impl Connections {
         }
     }
 
-    /// A host sends a segment with data; gives the number of its entry.
+    /// A host sends a segment with data, and has had some to send since `busy_since`, if that is known. Gives the number of its
+    /// entry.
     #[inline]
-    pub fn sent(&mut self, now: Instant, way: &Way, segment: &Segment) -> u32 {
+    pub fn sent(&mut self, now: Instant, way: &Way, segment: &Segment, busy_since: Option<Instant>) -> u32 {
         if self.ledger.is_full() {
             self.forget(now);
         }
@@ -110,7 +111,7 @@ impl Connections {
             self.begin(&segment.flow);
         }
         if let Some(entry) = self.ledger.entry(id) {
-            self.flows[number].sent(now, id, entry, way);
+            self.flows[number].sent(now, id, entry, way, busy_since);
         }
         id
     }
@@ -226,7 +227,7 @@ impl Connections {
     /// last data interrupts nothing.
     pub fn finish(&mut self, end: Instant, is_over: impl Fn(usize) -> bool) {
         for (number, flow) in self.flows.iter_mut().enumerate() {
-            if flow.last_new().is_some() && !is_over(number) {
+            if flow.last_new().is_some() && flow.is_awaited() && !is_over(number) {
                 flow.note_gaps(&self.shims, end);
             }
         }
@@ -284,7 +285,7 @@ mod tests {
             };
             seq += 100;
             let mut entries = Entries::NONE;
-            entries.add(c.sent(at(ms), &way, &segment));
+            entries.add(c.sent(at(ms), &way, &segment, None));
             c.arrived(at(ms), 5, &way, entries, true);
         };
         let to = Ipv6Addr::LOCALHOST;
@@ -305,6 +306,78 @@ mod tests {
         assert_eq!(interruptions, [Some(Duration::from_millis(900)), None]);
         assert_eq!(flow.bins(), [400, 200, 0, 0, 0, 100]);
         assert_eq!(c.shims().get(0).unwrap().done(), Some((at(800), delay)));
+    }
+
+    /// What a flow of TCP measures of messages that arrive 10 ms after they are sent, those at `lost` not: the longest gap, the
+    /// interruption by a handoff from 3 to 4 s, and since when it is silent at 20 s. A message is sent at a time, and was
+    /// there since then.
+    fn silences(messages: &[(u64, u64)], lost: &[u64]) -> (u64, u64, u64) {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let key = FlowKey {
+            transport: Transport::Tcp,
+            sender: 0,
+            receiver: 1,
+            source_port: 1,
+            destination_port: 2,
+        };
+        let way = Way::of(&Packet::EMPTY, InterfaceId(0));
+        let to = Ipv6Addr::LOCALHOST;
+        let mut c = Connections::new(Vec::new(), Mobility::Shim);
+        let mut under_way = std::collections::VecDeque::new();
+        let mut signalled = false;
+        for (number, &(since, ms)) in (0..).zip(messages.iter().chain([&(u64::MAX, u64::MAX)])) {
+            while let Some((arrival, entries)) = under_way.front().copied().filter(|(at, _)| *at <= ms) {
+                under_way.pop_front();
+                c.arrived(at(arrival), 5, &way, entries, true);
+            }
+            if ms > 3000 && !core::mem::replace(&mut signalled, true) {
+                c.shim_event(at(3000), 5, &ShimEvent::HandoffBegun { from: None, to });
+                let delay = Duration::from_secs(1);
+                c.shim_event(at(4000), 5, &ShimEvent::HandoffDone { to, delay });
+            }
+            if ms == u64::MAX {
+                break;
+            }
+            let segment = Segment {
+                flow: key,
+                seq: 100 * number,
+                length: 100,
+                bytes: 100,
+            };
+            let mut entries = Entries::NONE;
+            entries.add(c.sent(at(ms), &way, &segment, Some(at(since))));
+            if !lost.contains(&ms) {
+                under_way.push_back((ms + 10, entries));
+            }
+        }
+        c.finish(at(20_000), |_| false);
+        let flow = &c.flows()[0];
+        let ms = |duration: Duration| duration.as_nanos() / 1_000_000;
+        let longest = flow.pauses().longest().map_or(0, |gap| ms(gap.lasted()));
+        let around = flow.gap_around(0, 5).unwrap();
+        (
+            longest,
+            ms(around),
+            ms(flow.silent_since(at(20_000)).since(Instant::ZERO)),
+        )
+    }
+
+    #[test]
+    fn while_an_application_has_nothing_to_send_its_flow_is_not_silent() {
+        // nothing to send from 1 to 8 s, and after that
+        let reads = [(0, 0), (1000, 1000), (8000, 8000), (8000, 8020)];
+        assert_eq!(silences(&reads, &[]), (20, 0, 8030));
+        // it had something, and could not send it until 8 s
+        let waits = [(0, 0), (1000, 1000), (3500, 8000), (3500, 8020)];
+        assert_eq!(silences(&waits, &[]), (4510, 4510, 8030));
+        // the first message of several is lost, and its sender goes on
+        let lost = [(0, 0), (1000, 1000), (3500, 3500), (8000, 8000), (8020, 8020)];
+        assert_eq!(silences(&lost, &[3500]), (4510, 4510, 8030));
+        // it was under way already when the one before it arrived
+        let after = [(0, 0), (1000, 1000), (1005, 1005), (8000, 8000)];
+        assert_eq!(silences(&after, &[1005]), (7000, 7000, 8010));
+        // the last are lost, long after the handoff
+        assert_eq!(silences(&reads, &[8000, 8020]), (10, 0, 8000));
     }
 
     /// A sender that moves every second to the other of two addresses. What is under way all the time was sent to the second.
@@ -333,7 +406,7 @@ mod tests {
             let now = Instant::ZERO + Duration::from_millis(10 * number);
             let way = Way::of(&packet, InterfaceId(0));
             let mut entries = Entries::NONE;
-            let id = c.sent(now, &way, &segment);
+            let id = c.sent(now, &way, &segment, Some(now));
             entries.add(id);
             if number == 150 {
                 under_way = Some(id);

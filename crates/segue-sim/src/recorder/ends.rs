@@ -28,7 +28,7 @@ pub(crate) fn ends(ledger: &Ledger, flows: &[Data], end: Instant) -> Vec<FlowEnd
     let mut told = last_packets(ledger, flows, &dead);
     for number in dead {
         let (flow, own) = (&flows[number], &mut ends[number]);
-        died(own, flow.last_new().unwrap_or(flow.begin()), end);
+        died(own, flow.silent_since(end), end);
         own.last_packets = told.remove(&number).unwrap_or_default();
     }
     ends

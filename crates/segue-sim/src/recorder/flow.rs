@@ -106,9 +106,10 @@ pub struct Data {
     first_sent: Option<Instant>,
     /// How packets left, from which entry of the ledger on.
     left: Vec<(u32, Left)>,
-    /// Greatest offset that was sent, and that arrived.
+    /// Greatest offset that was sent, that arrived, and behind what arrived.
     newest_sent: u64,
     newest: u64,
+    arrived_end: u64,
     /// Once there is more than one way.
     meter: Option<Box<HandoverMeter<u16>>>,
     ways: SmallVec<[Way; 2]>,
@@ -188,11 +189,13 @@ impl Data {
         self.overlaps.iter_mut().for_each(|o| o.recall());
     }
 
-    /// Data leaves as this entry of the ledger.
+    /// Data leaves as this entry of the ledger. Its sender has had some to send since `busy_since`; if that is not known, since
+    /// new data last arrived.
     #[inline]
-    pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: &Way) {
+    pub fn sent(&mut self, now: Instant, id: u32, entry: &Entry, way: &Way, busy_since: Option<Instant>) {
         self.first_sent.get_or_insert(now);
-        self.pauses.sent(now, entry.is_retransmission());
+        let awaited_since = busy_since.or(self.last_new).unwrap_or(now);
+        self.pauses.sent(now, awaited_since, entry.is_retransmission());
         let left = Left {
             origin: way.origin,
             destination: way.destination,
@@ -234,13 +237,15 @@ impl Data {
             cold_path();
             new * bytes / length.max(1)
         };
-        self.took_way(now, id, entry, new_bytes, way);
+        let gap = self.silence_until(now);
+        self.took_way(gap, id, entry, new_bytes, way);
         if new == 0 {
             cold_path();
             self.duplicates += 1;
             return;
         }
         self.note_gaps(handoffs, now);
+        self.arrived_end = self.arrived_end.max(entry.offset + length);
         self.new_bytes += new_bytes;
         let bin = (now.as_nanos() / BIN.as_nanos()) as usize;
         while self.bins.len() < bin {
@@ -248,13 +253,26 @@ impl Data {
             self.bins.push(core::mem::take(&mut self.in_last_bin));
         }
         self.in_last_bin += new_bytes;
-        let before = self.last_new.replace(now);
-        self.pauses.arrived(now, before, self.first_sent);
+        let is_first = self.last_new.replace(now).is_none();
+        let more_under_way = self.newest_sent >= self.arrived_end;
+        self.pauses.arrived(gap, is_first, more_under_way);
+    }
+
+    /// The time without new data that ends with what arrives now: since it last did, or, if nothing was to come then, since
+    /// something was. Of what arrives first, since it was first tried.
+    #[inline]
+    fn silence_until(&self, now: Instant) -> Gap {
+        let since = match self.last_new {
+            Some(before) => before.max(self.pauses.awaited_since().unwrap_or(before)),
+            None => self.first_sent.unwrap_or(now),
+        };
+        Gap { since, until: now }
     }
 
     /// By which way data arrives.
     #[inline]
-    fn took_way(&mut self, now: Instant, id: u32, entry: &Entry, new_bytes: u64, way: &Way) {
+    fn took_way(&mut self, gap: Gap, id: u32, entry: &Entry, new_bytes: u64, way: &Way) {
+        let now = gap.until;
         let number = match self.paths {
             Paths::Network => {
                 let origin = self.left_as(id).map_or(way.origin, |left| left.origin);
@@ -271,6 +289,9 @@ impl Data {
         let now_ns = now.as_nanos();
         if let Some(meter) = &mut self.meter {
             cold_path();
+            if self.last_new.is_some_and(|before| gap.since > before) {
+                meter.silence_begins(gap.since.as_nanos());
+            }
             meter.data_received(now_ns, number, Tsn(entry.offset as u32), new_bytes as u32);
         }
         let address = self.name_of(way);
@@ -278,7 +299,7 @@ impl Data {
             && let Some(overlaps) = &mut self.overlaps
         {
             cold_path();
-            overlaps.received(now_ns, address);
+            overlaps.received(gap, address);
         }
         self.way = number;
         self.last_data = Some(now);
@@ -359,7 +380,7 @@ impl Data {
 
     #[cold]
     fn note_gaps_watched(&mut self, handoffs: &Handoffs, now: Instant) {
-        let since = self.last_new.or(self.first_sent).unwrap_or(now);
+        let Gap { since, .. } = self.silence_until(now);
         self.watched.retain(|around| {
             let Some(handoff) = handoffs.get(around.number) else {
                 return false;
@@ -435,6 +456,18 @@ impl Data {
     #[must_use]
     pub fn begin(&self) -> Instant {
         self.first_sent.unwrap_or_default()
+    }
+
+    /// Whether there has been something to come since new data last arrived.
+    #[must_use]
+    pub const fn is_awaited(&self) -> bool {
+        self.pauses.awaited_since().is_some()
+    }
+
+    /// Since when nothing new has come that was to come, at the end of the run.
+    #[must_use]
+    pub fn silent_since(&self, end: Instant) -> Instant {
+        self.silence_until(end).since
     }
 
     /// When new data last arrived.

@@ -131,7 +131,7 @@ impl Table<'_> {
     /// once nothing new came, or else the last before.
     fn never_came_back(&mut self, number: usize, settled: Instant, taken: &BTreeSet<u32>) {
         let flow = &self.connections.flows()[number];
-        let since = flow.last_new().unwrap_or(flow.begin());
+        let since = flow.silent_since(self.end);
         let handoffs = self.handoffs();
         let own = [Some(flow.sender()), flow.receiver()].into_iter().flatten();
         let own = own.flat_map(|node| handoffs.of(node).iter());

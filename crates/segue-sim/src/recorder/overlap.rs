@@ -6,6 +6,7 @@
 //! the first over the new one, is the length of the overlap, negative. First and last data are those of a path in the
 //! whole run: a sender that comes back to a path it has left has its stays there taken for one.
 
+use super::pauses::Gap;
 use segue_capture::handover::Handover;
 use segue_capture::rows::{Rows, Spill};
 use smallvec::SmallVec;
@@ -22,7 +23,6 @@ pub struct Overlaps {
     /// Old and new primary path, in order.
     left: Rows<(Ipv6Addr, Ipv6Addr)>,
     primary: Option<Ipv6Addr>,
-    last_new_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -46,9 +46,11 @@ impl Overlaps {
         self.left.recall();
     }
 
-    /// New data arrives over a path.
-    pub fn received(&mut self, now_ns: u64, address: Ipv6Addr) {
-        let began = self.last_new_ns.replace(now_ns).unwrap_or(now_ns);
+    /// New data arrives over a path, and ends a time without any, that before the first not counted.
+    pub fn received(&mut self, gap: Gap, address: Ipv6Addr) {
+        let now_ns = gap.until.as_nanos();
+        let is_first = self.paths.is_empty();
+        let began = if is_first { now_ns } else { gap.since.as_nanos() };
         let gap_ns = now_ns - began;
         self.primary.get_or_insert(address);
         for path in self.paths.iter_mut().filter(|p| p.address != address) {
@@ -103,33 +105,47 @@ impl Overlaps {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MS: u64 = 1_000_000;
+    use segue_proto::{Duration, Instant};
 
     fn path(n: u16) -> Ipv6Addr {
         Ipv6Addr::new(0xfd, 0, 0, 0, 0, 0, 0, n)
     }
 
+    /// A flow that always has something to send.
+    #[derive(Default)]
+    struct Busy {
+        overlaps: Overlaps,
+        last: Option<Instant>,
+    }
+
+    impl Busy {
+        fn receives(&mut self, ms: u64, address: Ipv6Addr) {
+            let until = Instant::ZERO + Duration::from_millis(ms);
+            let since = self.last.replace(until).unwrap_or_default();
+            self.overlaps.received(Gap { since, until }, address);
+        }
+    }
+
     #[test]
     fn a_path_that_is_left_ends_an_overlap() {
-        let mut overlaps = Overlaps::default();
+        let mut flow = Busy::default();
         for at in 0..100 {
-            overlaps.received(at * 10 * MS, path(1));
+            flow.receives(at * 10, path(1));
             if at >= 40 {
-                overlaps.received((at * 10 + 5) * MS, path(2));
+                flow.receives(at * 10 + 5, path(2));
             }
         }
         // 70 ms from what came before that to what comes after it
         for _ in 0..3 {
-            overlaps.lost(path(1));
+            flow.overlaps.lost(path(1));
         }
-        overlaps.primary_changed(path(2));
+        flow.overlaps.primary_changed(path(2));
         for at in (1065..=2000).step_by(5).chain([2200]) {
-            overlaps.received(at * MS, path(2));
+            flow.receives(at, path(2));
         }
-        let found = overlaps.finish();
+        let found = flow.overlaps.finish();
         let [handover] = &found[..] else {
-            panic!("{overlaps:?}");
+            panic!("{:?}", flow.overlaps);
         };
         assert_eq!((handover.from, handover.to), (path(1), path(2)));
         assert!((handover.time_s - 0.405).abs() < 1e-9);
@@ -148,12 +164,25 @@ mod tests {
     }
 
     #[test]
+    fn a_time_in_which_nothing_was_to_come_interrupts_nothing() {
+        let mut flow = Busy::default();
+        flow.receives(0, path(1));
+        flow.receives(10, path(2));
+        flow.receives(20, path(1));
+        flow.overlaps.primary_changed(path(2));
+        // there since 30 s
+        flow.last = Some(Instant::ZERO + Duration::from_secs(30));
+        flow.receives(30_040, path(2));
+        assert_eq!(flow.overlaps.finish()[0].interruption_s, 0.01);
+    }
+
+    #[test]
     fn nothing_is_handed_over_while_both_paths_last_or_where_the_other_carries_nothing() {
-        let mut overlaps = Overlaps::default();
-        overlaps.received(0, path(1));
-        overlaps.received(MS, path(2));
-        assert_eq!(overlaps.finish(), []);
-        overlaps.primary_changed(path(3));
-        assert_eq!(overlaps.finish(), []);
+        let mut flow = Busy::default();
+        flow.receives(0, path(1));
+        flow.receives(1, path(2));
+        assert_eq!(flow.overlaps.finish(), []);
+        flow.overlaps.primary_changed(path(3));
+        assert_eq!(flow.overlaps.finish(), []);
     }
 }

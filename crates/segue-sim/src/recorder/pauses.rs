@@ -9,7 +9,8 @@ use std::sync::Arc;
 /// A time without new data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Gap {
-    /// Arrival of the last new byte before; without any, the first attempt.
+    /// Arrival of the last new byte before, or when its sender had something to send again, if that was later; of the first
+    /// new byte, the first attempt.
     pub since: Instant,
     /// Arrival of the next.
     pub until: Instant,
@@ -43,6 +44,8 @@ impl Row for Gap {
 #[derive(Clone, Copy, Debug, Default)]
 struct Attempts {
     first: Option<Instant>,
+    /// Since when there has been something to come.
+    awaited_since: Option<Instant>,
     /// The first that repeats something.
     first_again: Option<Instant>,
     last: Option<Instant>,
@@ -108,26 +111,26 @@ impl Pauses {
         self.outages.recall();
     }
 
-    /// The sender sends something, perhaps again.
+    /// The sender sends something, perhaps again, and has had something to send since `awaited_since`.
     #[inline]
-    pub fn sent(&mut self, now: Instant, again: bool) {
+    pub fn sent(&mut self, now: Instant, awaited_since: Instant, again: bool) {
         self.attempts.first.get_or_insert(now);
+        self.attempts.awaited_since.get_or_insert(awaited_since);
         self.attempts.last = Some(now);
         if again {
             self.attempts.first_again.get_or_insert(now);
         }
     }
 
-    /// New data arrives; `before` it last did, and `first_sent` something was first sent.
+    /// New data arrives, and ends this time without. `more_under_way`: something was sent that is newer than all that has
+    /// arrived, and may have been lost.
     #[inline]
-    pub fn arrived(&mut self, now: Instant, before: Option<Instant>, first_sent: Option<Instant>) {
+    pub fn arrived(&mut self, gap: Gap, is_first: bool, more_under_way: bool) {
+        let now = gap.until;
         let attempts = core::mem::take(&mut self.attempts);
-        let gap = Gap {
-            since: before.or(first_sent).unwrap_or(now),
-            until: now,
-        };
+        self.attempts.awaited_since = more_under_way.then_some(now);
         let lasted = gap.lasted();
-        if before.is_some() && self.longest.is_none_or(|longest| lasted > longest.lasted()) {
+        if !is_first && self.longest.is_none_or(|longest| lasted > longest.lasted()) {
             self.longest = Some(gap);
         }
         if lasted.as_nanos() > DEAD_AFTER_NS && attempts.are_in_vain() {
@@ -158,7 +161,7 @@ impl Pauses {
     }
 
     /// The longest time without new data around what happens, and whether it went on when the run ended, with something that
-    /// was tried in vain. Data last came `since` then, or was first tried; `is_over`: nothing more was to come.
+    /// was tried in vain since then. `is_over`: nothing more was to come.
     #[must_use]
     pub fn around_events(&self, since: Instant, end: Instant, is_over: bool) -> Option<(Gap, bool)> {
         let last = Gap { since, until: end };
@@ -168,6 +171,13 @@ impl Pauses {
             false => self.around_events,
         };
         known.map(|gap| (gap, is_awaited && gap == last))
+    }
+
+    /// Since when there has been something to come, of which nothing has; nothing if all that was sent has arrived.
+    #[must_use]
+    #[inline]
+    pub const fn awaited_since(&self) -> Option<Instant> {
+        self.attempts.awaited_since
     }
 
     /// The longest between two arrivals of new data; nothing if there were not two.
@@ -219,12 +229,13 @@ mod tests {
     /// Outages of a flow that sends at these times, the last of which arrives.
     fn outages(before: Option<u64>, first: u64, again: &[u64]) -> Vec<(u64, u64)> {
         let mut pauses = Pauses::default();
-        pauses.sent(at(first), false);
+        let since = at(before.unwrap_or(first));
+        pauses.sent(at(first), since, false);
         for ms in again {
-            pauses.sent(at(*ms), true);
+            pauses.sent(at(*ms), since, true);
         }
-        let now = at(again.last().map_or(first, |ms| *ms) + 10);
-        pauses.arrived(now, before.map(at), Some(at(first)));
+        let until = at(again.last().map_or(first, |ms| *ms) + 10);
+        pauses.arrived(Gap { since, until }, before.is_none(), false);
         let ms = |at: Instant| at.as_nanos() / 1_000_000;
         pauses
             .outages()
@@ -254,15 +265,18 @@ mod tests {
         }];
         let mut pauses = Pauses::around(&Arc::from(events));
         let mut before = None;
-        for ms in arrivals {
-            pauses.sent(at(*ms), false);
-            pauses.arrived(at(*ms), before.replace(at(*ms)), Some(at(arrivals[0])));
+        for until in arrivals.iter().map(|ms| at(*ms)) {
+            let (since, is_first) = (before.unwrap_or(until), before.is_none());
+            pauses.sent(until, since, false);
+            pauses.arrived(Gap { since, until }, is_first, false);
+            before = Some(until);
         }
+        let since = before.unwrap_or(at(0));
         if tried {
-            pauses.sent(at(4000), false);
+            pauses.sent(at(4000), since, false);
         }
         let ms = |at: Instant| at.as_nanos() / 1_000_000;
-        let found = pauses.around_events(before.unwrap_or(at(0)), at(5000), is_over);
+        let found = pauses.around_events(since, at(5000), is_over);
         found.map(|(gap, lasted)| (ms(gap.since), ms(gap.until), lasted))
     }
 
@@ -282,13 +296,35 @@ mod tests {
     }
 
     #[test]
+    fn something_is_awaited_from_when_its_sender_had_it_or_while_more_is_under_way() {
+        let mut pauses = Pauses::default();
+        assert_eq!(pauses.awaited_since(), None);
+        pauses.sent(at(900), at(400), false);
+        pauses.sent(at(1000), at(1000), true);
+        assert_eq!(pauses.awaited_since(), Some(at(400)), "tried late");
+        let gap = Gap {
+            since: at(400),
+            until: at(1050),
+        };
+        pauses.arrived(gap, false, false);
+        assert_eq!(pauses.awaited_since(), None);
+        pauses.arrived(gap, false, true);
+        pauses.sent(at(2000), at(2000), false);
+        assert_eq!(pauses.awaited_since(), Some(at(1050)));
+    }
+
+    #[test]
     fn of_equally_long_gaps_the_first_is_the_longest() {
         let mut pauses = Pauses::default();
         assert_eq!(pauses.longest(), None);
-        pauses.arrived(at(50), None, Some(at(0)));
+        let gap = |since: u64, until: u64| Gap {
+            since: at(since),
+            until: at(until),
+        };
+        pauses.arrived(gap(0, 50), true, false);
         assert_eq!(pauses.longest(), None, "nothing had come before");
         for (before, now) in [(50, 60), (60, 90), (90, 120), (120, 130)] {
-            pauses.arrived(at(now), Some(at(before)), Some(at(0)));
+            pauses.arrived(gap(before, now), false, false);
         }
         assert_eq!(
             pauses.longest(),

@@ -195,8 +195,7 @@ const fn is_over(state: FlowState) -> bool {
 }
 
 fn around_events(data: &Data, over: bool, end: Instant) -> Option<Outage> {
-    let since = data.last_new().unwrap_or(data.begin());
-    let (gap, censored) = data.pauses().around_events(since, end, over)?;
+    let (gap, censored) = data.pauses().around_events(data.silent_since(end), end, over)?;
     Some(Outage {
         since_s: seconds(gap.since),
         duration_s: gap.lasted().as_secs_f64(),

@@ -2,7 +2,7 @@
 
 use super::listener::{self, Listener};
 use crate::app::{self, Transport};
-use crate::contract::{InterfaceId, LocalAddress};
+use crate::contract::{Departure, InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::tcp::{Config, Connection, ConnectionId, Endpoint, Event};
 use crate::time::Instant;
@@ -50,7 +50,7 @@ impl Tcp {
     }
 
     #[inline]
-    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         self.endpoint.poll_transmit_into(now, packet)
     }
 

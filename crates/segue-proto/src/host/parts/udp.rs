@@ -2,18 +2,43 @@
 
 use super::listener::{self, Listener};
 use crate::app::{self, Connection, SendRefused, Transport};
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LocalAddress};
 use crate::random::SecretRng;
 use crate::time::Instant;
 use crate::udp::{Endpoint, Event, MAX_DATA, Socket, SocketId};
 use core::net::Ipv6Addr;
-use segue_wire::Data;
 use segue_wire::udp::UdpDatagram;
+use segue_wire::{Data, Packet, Payload};
+use std::collections::BTreeMap;
 
 /// The part of a host that is UDP's.
 pub(in crate::host) struct Udp {
     endpoint: Endpoint,
     listener: Option<Listener>,
+    /// When the first datagram of those was handed over that a shim did not let go since it last did.
+    held_back: BTreeMap<DatagramEnds, Instant>,
+}
+
+/// What tells whose datagram a packet is, before a shim sees it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::host) struct DatagramEnds {
+    source_port: u16,
+    destination: Ipv6Addr,
+    destination_port: u16,
+}
+
+impl DatagramEnds {
+    /// Those of a datagram; nothing of other packets.
+    pub fn of(packet: &Packet) -> Option<Self> {
+        match &packet.payload {
+            Payload::Udp(datagram) => Some(Self {
+                source_port: datagram.source_port,
+                destination: packet.ip.destination,
+                destination_port: datagram.destination_port,
+            }),
+            _ => None,
+        }
+    }
 }
 
 impl Udp {
@@ -28,7 +53,11 @@ impl Udp {
         if listener.is_some() {
             endpoint.listen(port);
         }
-        Some(Box::new(Self { endpoint, listener }))
+        Some(Box::new(Self {
+            endpoint,
+            listener,
+            held_back: BTreeMap::new(),
+        }))
     }
 
     pub fn add_local_address(&mut self, local: LocalAddress) {
@@ -47,8 +76,20 @@ impl Udp {
         self.endpoint.handle_timeout(now);
     }
 
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.endpoint.poll_transmit()
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
+        self.endpoint.poll_transmit_into(now, packet)
+    }
+
+    /// A shim lets a datagram go, or does not, that there has been since `busy_since`. Of one that goes, since when its socket
+    /// has had some to send.
+    pub fn passes(&mut self, ends: DatagramEnds, busy_since: Option<Instant>, goes: bool) -> Option<Instant> {
+        if goes {
+            return self.held_back.remove(&ends).or(busy_since);
+        }
+        if let Some(since) = busy_since {
+            self.held_back.entry(ends).or_insert(since);
+        }
+        None
     }
 
     pub fn has_events(&self) -> bool {
@@ -101,6 +142,10 @@ impl Connection for Socket {
         Self::send(self, data).map_err(|_| SendRefused::Closed)
     }
 
+    fn made_since(&mut self, since: Instant) {
+        Self::made_since(self, since);
+    }
+
     fn max_message(&self) -> u32 {
         MAX_DATA
     }
@@ -115,4 +160,31 @@ impl Connection for Socket {
 
     /// Nobody is told.
     fn close(&mut self, _now: Instant) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn what_a_shim_did_not_let_go_counts_until_something_of_its_socket_goes() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut udp = Udp {
+            endpoint: Endpoint::new(Box::new(Stream::new(1, "udp"))),
+            listener: None,
+            held_back: BTreeMap::new(),
+        };
+        let of = |source_port: u16| DatagramEnds {
+            source_port,
+            destination: Ipv6Addr::LOCALHOST,
+            destination_port: 9,
+        };
+        assert_eq!(udp.passes(of(1), Some(at(0)), true), Some(at(0)));
+        assert_eq!(udp.passes(of(1), Some(at(10)), false), None);
+        assert_eq!(udp.passes(of(1), Some(at(20)), false), None);
+        assert_eq!(udp.passes(of(2), Some(at(25)), true), Some(at(25)), "another's");
+        assert_eq!(udp.passes(of(1), Some(at(30)), true), Some(at(10)));
+        assert_eq!(udp.passes(of(1), Some(at(40)), true), Some(at(40)));
+    }
 }

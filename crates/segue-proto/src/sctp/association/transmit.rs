@@ -24,6 +24,20 @@ use smallvec::SmallVec;
 const FORWARD_TSN_ROOM: u32 = 64;
 
 impl Association {
+    /// Since when there has always been something given to `send` that was neither acknowledged nor abandoned; messages that
+    /// were abandoned count until another arrives.
+    #[must_use]
+    #[inline]
+    pub fn busy_since(&self) -> Option<Instant> {
+        self.sender.busy_since()
+    }
+
+    /// What is given to `send` next has been in the making since then: if it is all there is, the association has been
+    /// [busy](Self::busy_since) since.
+    pub fn busy_from(&mut self, since: Instant) {
+        self.sender.busy_from(since);
+    }
+
     /// Whether there may be something to send. `false` is certain, and then looking for it would change nothing: an
     /// association that is up sends nothing itself, and owes no answer. Asked after every packet.
     #[inline]

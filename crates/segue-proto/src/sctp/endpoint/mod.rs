@@ -7,7 +7,7 @@ mod handshake;
 mod icmp;
 mod out_of_the_blue;
 
-use crate::contract::{InterfaceId, LocalAddress, Transmit};
+use crate::contract::{Departure, InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::sctp::association::{Association, Setup};
 use crate::sctp::auth::{self, Random};
@@ -285,21 +285,20 @@ impl Endpoint {
     /// The next packet to send. Poll until `None` after every other call.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let mut packet = Packet::EMPTY;
-        let interface = self.poll_transmit_into(now, &mut packet)?;
+        let interface = self.poll_transmit_into(now, &mut packet)?.interface;
         Some(Transmit { interface, packet })
     }
 
-    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it. Gives the
-    /// interface to send it on.
+    /// The same, written to `packet`, where its driver wants it: moving it costs more than most of what makes it.
     #[inline]
-    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    pub fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         if self.answers.is_empty() && !self.associations.may_transmit() {
             return None;
         }
         self.write_next(now, packet)
     }
 
-    fn write_next(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    fn write_next(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         if !self.answers.is_empty() {
             return self.write_answer(packet);
         }
@@ -307,7 +306,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn write_answer(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
+    fn write_answer(&mut self, packet: &mut Packet) -> Option<Departure> {
         self.associations.prepare_for_carrier();
         self.answers.pop_front().map(|answer| answer.write_to(packet))
     }

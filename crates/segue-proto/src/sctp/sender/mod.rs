@@ -13,6 +13,7 @@
 
 mod abandoned;
 mod book;
+mod busy;
 pub(super) mod chunk;
 pub(super) mod context;
 pub(super) mod credit;
@@ -42,6 +43,7 @@ use super::peer::Peer;
 use super::{Config, Event, Message, Reliability, SackImmediately, SendOptions};
 use crate::time::Instant;
 use abandoned::Abandoned;
+use busy::Busy;
 use context::Context;
 use credit::Credit;
 use flight::Flight;
@@ -61,6 +63,7 @@ pub(in crate::sctp) struct Sender {
     recovery: Recovery,
     strategy: Strategy,
     abandoned: Abandoned,
+    busy: Busy,
     /// Streams that may be sent on: `0..outbound_streams`.
     outbound_streams: u16,
     /// Bytes that a refused `send` waits for.
@@ -77,6 +80,7 @@ impl Sender {
             recovery: Recovery::default(),
             strategy: Strategy::new(config),
             abandoned: Abandoned::default(),
+            busy: Busy::default(),
             outbound_streams: config.outbound_streams,
             wanted_space: None,
         }
@@ -107,6 +111,17 @@ impl Sender {
     #[inline]
     pub(super) fn is_dry(&self) -> bool {
         self.queue.is_empty() && self.flight.is_empty()
+    }
+
+    /// What is pushed next has been in the making since then.
+    pub(super) fn busy_from(&mut self, since: Instant) {
+        self.busy.on_message(since, self.is_dry());
+    }
+
+    /// See [`Busy`].
+    #[inline]
+    pub(super) fn busy_since(&self) -> Option<Instant> {
+        self.busy.since()
     }
 
     /// Whether anything waits to be sent or to be acknowledged; what is held back is not counted.
@@ -216,6 +231,7 @@ impl Sender {
         let mut options = options;
         options.sack_immediately &= config.sack_immediately != SackImmediately::Never;
         self.abandoned.note_policy(options.reliability);
+        self.busy.on_message(now, self.is_dry());
         self.queue.push(now, stream_id, data, options);
     }
 

@@ -163,6 +163,7 @@ impl Sender {
             timed,
             ..
         } = acknowledged;
+        self.busy.on_arrival();
         let now = cx.now;
         let least = path.and_then(|id| cx.peer[id].least_round_trip());
         self.loss.on_newly_acked(now, tsn, path, transmission, least);

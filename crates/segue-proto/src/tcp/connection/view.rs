@@ -4,6 +4,7 @@ use super::Connection;
 use crate::contract::LocalAddress;
 use crate::tcp::counters::Counters;
 use crate::tcp::event::{Outstanding, Snapshot, State};
+use crate::time::Instant;
 use core::net::Ipv6Addr;
 
 impl Connection {
@@ -41,6 +42,19 @@ impl Connection {
     #[must_use]
     pub fn remote(&self) -> (Ipv6Addr, u16) {
         (self.ends.remote, self.ends.remote_port)
+    }
+
+    /// Since when there has always been data to be sent or acknowledged; nothing if there is none.
+    #[must_use]
+    #[inline]
+    pub fn busy_since(&self) -> Option<Instant> {
+        self.sender.busy_since()
+    }
+
+    /// What is given to `send` next has been in the making since then: if it is all there is, the connection has been
+    /// [busy](Self::busy_since) since.
+    pub fn busy_from(&mut self, since: Instant) {
+        self.sender.busy_from(since);
     }
 
     /// How it does now.

@@ -110,6 +110,17 @@ impl Sender {
         self.stream.push_all(data)
     }
 
+    /// What is given next has been in the making since then.
+    pub fn busy_from(&mut self, since: Instant) {
+        self.stream.busy_from(since);
+    }
+
+    /// Since when there has always been data that was not acknowledged.
+    #[inline]
+    pub fn busy_since(&self) -> Option<Instant> {
+        self.stream.busy_since()
+    }
+
     /// Bytes that there is room for.
     pub fn room(&self) -> u64 {
         self.stream.room()

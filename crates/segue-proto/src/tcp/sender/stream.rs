@@ -31,6 +31,8 @@ pub(super) struct Stream {
     wanted: Option<u32>,
     /// The user is to be told when everything has arrived.
     dry_pending: bool,
+    /// Since when it has never been empty, or what is in it in the making.
+    busy_since: Option<Instant>,
 }
 
 /// What the user is to be told of an acknowledgement.
@@ -56,6 +58,7 @@ impl Stream {
             last_sent: None,
             wanted: None,
             dry_pending: false,
+            busy_since: None,
         }
     }
 
@@ -171,6 +174,28 @@ impl Stream {
     pub fn acknowledge(&mut self, ack: u64) {
         self.una = ack;
         self.buffer.release(ack);
+        if self.buffer.len() == 0 {
+            self.busy_since = None;
+        }
+    }
+
+    /// What the user gives next has been in the making since then.
+    pub fn busy_from(&mut self, since: Instant) {
+        self.busy_since.get_or_insert(since);
+    }
+
+    /// What the user has given may be sent from `now` on.
+    #[inline]
+    pub fn note_busy(&mut self, now: Instant) {
+        if self.busy_since.is_none() && self.buffer.len() > 0 {
+            self.busy_since = Some(now);
+        }
+    }
+
+    /// Since when there has always been data that was not acknowledged.
+    #[inline]
+    pub fn busy_since(&self) -> Option<Instant> {
+        self.busy_since
     }
 
     /// Everything before `end` is sent. Gives where that begins which was not.
@@ -233,5 +258,32 @@ impl Stream {
     /// `len` bytes from position `from` on.
     pub fn slice(&self, from: u64, len: u32) -> Data {
         self.buffer.slice(from, len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_busy_from_the_first_byte_until_all_is_acknowledged() {
+        let at = |s: u64| Instant::from_nanos(s * 1_000_000_000);
+        let bytes = |offset: u64| Data::Synthetic { offset, len: 100 };
+        let mut stream = Stream::new(SeqNumber(0), 1000);
+        stream.note_busy(at(1));
+        assert_eq!(stream.busy_since(), None, "nothing was given");
+        stream.push_all(bytes(0)).unwrap();
+        stream.note_busy(at(2));
+        stream.push_all(bytes(100)).unwrap();
+        stream.note_busy(at(3));
+        stream.acknowledge(101);
+        assert_eq!(stream.busy_since(), Some(at(2)));
+        stream.acknowledge(201);
+        assert_eq!(stream.busy_since(), None);
+        // in the making since 4 s
+        stream.busy_from(at(4));
+        stream.push_all(bytes(200)).unwrap();
+        stream.note_busy(at(5));
+        assert_eq!(stream.busy_since(), Some(at(4)));
     }
 }

@@ -49,6 +49,7 @@ impl Sender {
         if self.board.is_empty() && self.stream.next() >= self.stream.end() {
             return None;
         }
+        self.stream.note_busy(now);
         if self.pending.has_probe() {
             return self.send_probe(now);
         }

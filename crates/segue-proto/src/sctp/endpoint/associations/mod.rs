@@ -8,7 +8,7 @@ mod index;
 mod line;
 mod lookup;
 
-use crate::contract::InterfaceId;
+use crate::contract::Departure;
 use crate::sctp::association::Association;
 use crate::sctp::{AssociationId, Counters, Event};
 use crate::time::Instant;
@@ -235,21 +235,24 @@ impl Associations {
         !self.to_transmit.is_empty()
     }
 
-    /// Writes the next packet that an association sends to `packet`; gives the interface to send it on.
-    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
+    /// Writes the next packet that an association sends to `packet`.
+    pub(super) fn poll_transmit_into(&mut self, now: Instant, packet: &mut Packet) -> Option<Departure> {
         while let Some(id) = self.to_transmit.first() {
             if let Some(place) = self.slot_of(id) {
                 // sending starts timers
                 self.forget_deadline(place);
                 let association = &mut self.slots[place].association;
-                let interface = association.poll_transmit_into(now, packet);
-                if interface.is_some() {
+                if let Some(interface) = association.poll_transmit_into(now, packet) {
+                    let departure = Departure {
+                        interface,
+                        busy_since: association.busy_since(),
+                    };
                     if !association.may_transmit() {
                         self.has_sent_all(place);
                         self.to_transmit.advance();
                     }
                     self.prepare_for_carrier();
-                    return interface;
+                    return Some(departure);
                 }
                 self.has_sent_all(place);
             }
