@@ -330,6 +330,12 @@ impl<P: Row + Eq> HandoverMeter<P> {
         self.settled.len()
     }
 
+    /// Of the handover that settled last, when data last arrived over the old path.
+    #[must_use]
+    pub fn last_old_ns(&self) -> Option<u64> {
+        self.settled.last().map(|last| last.last_old_ns)
+    }
+
     /// Ends the observation.
     #[must_use]
     pub fn finish(mut self) -> HandoverReport<P> {

@@ -227,10 +227,12 @@ impl Mover {
         }
     }
 
-    /// Last data before the last handover, and first after it.
-    pub(super) fn last_settled(&self) -> Option<(u64, u64)> {
+    /// Last data over the old path before the last handover, and first after it. What a path in between carried does not count: packets
+    /// were lost before that.
+    pub(in super::super) fn last_settled(&self) -> Option<(u64, u64)> {
         let last = self.settled.last()?;
-        Some((last.begin_ns, last.first_new_ns))
+        let last_old_ns = self.meter.last_old_ns().unwrap_or(last.begin_ns);
+        Some((last.begin_ns.min(last_old_ns), last.first_new_ns))
     }
 
     /// The two ends' account counts what is around the last handover under this number.

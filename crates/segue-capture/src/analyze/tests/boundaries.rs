@@ -37,6 +37,32 @@ fn handovers_beyond_four_thousand_are_counted_by_their_packets() {
     assert_eq!(m.finish(S).moved.len(), 4096);
 }
 
+/// A path in between carries what is sent again, and nothing of its own. What was lost was sent before it.
+#[test]
+fn a_handover_begins_with_the_last_data_over_the_old_path() {
+    let mut m = Mover::new(0, 0, 0);
+    m.sent(S, 0, 1);
+    m.arrived(arrival(S, 0, 1), S, || (0, None));
+    m.sent(S + 1, 0, 2);
+    m.sent(S + 2, 0, 3);
+    let again = Arrival {
+        last_data_ns: S,
+        ..arrival(3 * S, 1, 2)
+    };
+    m.arrived(again, S, || (0, None));
+    for n in 0..2 {
+        m.sent(6 * S, 2, 4 + n);
+        let data = Arrival {
+            last_data_ns: 3 * S,
+            ..arrival(7 * S + u64::from(n), 2, 4 + n)
+        };
+        m.arrived(data, S, || (0, None));
+    }
+    assert_eq!(m.last_settled(), Some((S, 7 * S)));
+    let moved = &m.finish(S).moved[0];
+    assert_eq!((moved.from, moved.to, moved.last_old_ns), (0, 2, S));
+}
+
 /// Data over these paths in turn, a packet every millisecond, so many times.
 fn in_turn(m: &mut Mover, since_ns: u64, paths: &[u16], times: u64) {
     for n in 0..times {
