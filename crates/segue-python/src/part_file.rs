@@ -107,7 +107,8 @@ fn remove_left_behind(folder: &Path) {
         if !is_part || !entry.file_type().is_ok_and(|t| t.is_file()) || age().is_none_or(|age| age < YOUNG) {
             continue;
         }
-        let forgotten = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        let left = OpenOptions::new().read(true).open(entry.path());
+        let forgotten = left.is_ok_and(|file| file.try_lock().is_ok());
         if forgotten {
             // nothing can be done about one that cannot be removed
             let _ = std::fs::remove_file(entry.path());
