@@ -1,7 +1,7 @@
 # Everything a person or a CI machine does with Segue. `make` alone lists the targets.
 #
 # Rust is built in `release`, in `checked` (optimised, with debug assertions and overflow checks) for the tests of both
-# languages, which share it, and in `quick` for the demo, which is compiled in half the time. Lints build nothing, and go by `dev`,
+# languages, which share it, and in `quick` for the demo, which is compiled in half the time. Lints build nothing, and go by `lints`,
 # so that cargo has them and the tests in folders of their own, where neither waits for the other.
 
 SHELL       := bash
@@ -152,7 +152,7 @@ check-format:
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 
 check-rust:
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --profile lints --locked -- -D warnings
 
 # Two runs of mypy: two folders of tests have a conftest.py each.
 check-python:
@@ -172,7 +172,7 @@ FEATURES := "" schema sctp tcp mip6 ilnp nd sigma location sctp,tcp sctp,mip6 sc
 check-features:
 	@for features in $(FEATURES); do \
 		echo "segue-proto with $${features:-nothing}"; \
-		cargo clippy --quiet --locked --package segue-proto --lib \
+		cargo clippy --quiet --profile lints --locked --package segue-proto --lib \
 			--no-default-features --features "$$features" -- -D warnings || exit 1; \
 	done
 

@@ -72,7 +72,6 @@ def _found(directory: Path, name: str) -> tuple[Path, Path, list[Path]]:
     """
     parts = Path(name).parts
     place = next((number for number, part in enumerate(parts) if "{" in part), len(parts) - 1)
-    place = min(place, len(parts) - 1)
     fixed, each = Path(*parts[:place]), Path(*parts[place:])
     if "{" not in name:
         return fixed, each, [directory / name] if (directory / name).is_file() else []

@@ -143,16 +143,17 @@ impl Network {
 
     /// A router sends a packet of its own to wherever its destination is.
     pub fn send_from_router(&mut self, node: u32, packet: Packet) {
-        let packet = self.store.insert(packet);
-        let now = self.now;
-        self.recorder.sent(
-            now,
-            node,
-            InterfaceId::default().into(),
-            self.store.get(packet),
-            None,
-        );
+        let packet = self.store_from_router(node, packet);
         self.forward(packet, node);
+    }
+
+    /// Stores a packet that a router sends, which is recorded.
+    fn store_from_router(&mut self, node: u32, packet: Packet) -> PacketRef {
+        let packet = self.store.insert(packet);
+        let departure = InterfaceId::default().into();
+        self.recorder
+            .sent(self.now, node, departure, self.store.get(packet), None);
+        packet
     }
 
     /// A packet for the router itself.
@@ -208,14 +209,7 @@ impl Network {
                 .poll_transmit(now)
                 .or_else(|| access.dhcp.as_mut().and_then(|dhcp| dhcp.poll_transmit(now)));
             let Some(transmit) = transmit else { break };
-            let packet = self.store.insert(transmit.packet);
-            self.recorder.sent(
-                now,
-                node,
-                InterfaceId::default().into(),
-                self.store.get(packet),
-                None,
-            );
+            let packet = self.store_from_router(node, transmit.packet);
             self.send_into_cell(cell, packet);
         }
         self.arm_router(node);

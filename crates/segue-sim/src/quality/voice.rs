@@ -44,8 +44,8 @@ pub struct Quality {
     pub delay_s: Option<f64>,
     /// Rating R of the E-model (G.107), 0 to 93.2; 0 where nothing is heard.
     pub r: Option<f64>,
-    /// Whether loss or burst ratio are beyond what the E-model is for (G.107 table 2: a fifth lost, and a ratio of 2), so that
-    /// R says little more than that it is bad.
+    /// Whether loss or burst ratio are beyond what the E-model is for (a fifth lost, and a ratio of 2: G.107 (03/2005) table 2,
+    /// from memory), so that R says little more than that it is bad.
     pub is_extrapolated: bool,
     /// Mean opinion score that this rating is expected to get (G.107 annex B), 1 to 4.5.
     pub mos: Option<f64>,

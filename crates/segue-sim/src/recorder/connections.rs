@@ -263,22 +263,23 @@ mod tests {
     use super::*;
     use segue_proto::{Duration, InterfaceId};
 
+    const FLOW: FlowKey = FlowKey {
+        transport: Transport::Tcp,
+        sender: 0,
+        receiver: 1,
+        source_port: 1,
+        destination_port: 2,
+    };
+
     #[test]
     fn the_interruption_of_a_handoff_is_the_longest_gap_around_it() {
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        let key = FlowKey {
-            transport: Transport::Tcp,
-            sender: 0,
-            receiver: 1,
-            source_port: 1,
-            destination_port: 2,
-        };
         let way = Way::of(&Packet::EMPTY, InterfaceId(0));
         let mut c = Connections::new(Vec::new(), Mobility::Shim);
         let mut seq = 0;
         let mut packet = |c: &mut Connections, ms: u64| {
             let segment = Segment {
-                flow: key,
+                flow: FLOW,
                 seq,
                 length: 100,
                 bytes: 100,
@@ -313,13 +314,6 @@ mod tests {
     /// there since then.
     fn silences(messages: &[(u64, u64)], lost: &[u64]) -> (u64, u64, u64) {
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        let key = FlowKey {
-            transport: Transport::Tcp,
-            sender: 0,
-            receiver: 1,
-            source_port: 1,
-            destination_port: 2,
-        };
         let way = Way::of(&Packet::EMPTY, InterfaceId(0));
         let to = Ipv6Addr::LOCALHOST;
         let mut c = Connections::new(Vec::new(), Mobility::Shim);
@@ -339,7 +333,7 @@ mod tests {
                 break;
             }
             let segment = Segment {
-                flow: key,
+                flow: FLOW,
                 seq: 100 * number,
                 length: 100,
                 bytes: 100,
