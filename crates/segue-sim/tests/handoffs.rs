@@ -332,3 +332,20 @@ fn a_mobile_node_comes_home_by_its_other_radio() {
         assert_eq!(m, exact, "{scheme}, {method}: typed and exact wire differ");
     }
 }
+
+#[test]
+fn data_that_takes_the_direct_route_instead_of_the_tunnel_is_no_handover() {
+    let text = scenario_text("people/call.toml");
+    let moves = |scheme: &str| {
+        let m = metrics(&text, &[("scheme", scheme), ("duration", "60 s")], 1);
+        for h in &m.handovers {
+            assert_eq!(h.host, "phone", "{scheme}: {h:?}");
+            assert_ne!(h.from, h.to, "{scheme}: {h:?}");
+        }
+        let of_flow = |flow: u64| m.handovers.iter().filter(|h| h.flow == Some(flow)).count();
+        [of_flow(m.flows[0].id), of_flow(m.flows[1].id)]
+    };
+    assert_eq!(moves("mip6"), [2, 2]);
+    // after each of them data is tunnelled by the home agent until the correspondent has a binding
+    assert_eq!(moves("mip6-ro"), [2, 2]);
+}

@@ -46,6 +46,13 @@ impl Way {
         }
     }
 
+    /// Whether it leaves and arrives as the other does. What differs in between, as a tunnel that is or is not there, is no
+    /// handover of a host.
+    fn has_ends_of(&self, other: &Self) -> bool {
+        let ends = |way: &Self| (way.origin, way.destination, way.interface);
+        ends(self) == ends(other)
+    }
+
     /// The same by its addresses alone.
     const fn addresses(self) -> Self {
         Self {
@@ -62,6 +69,15 @@ impl Way {
 struct Left {
     origin: (Ipv6Addr, InterfaceId),
     destination: Ipv6Addr,
+}
+
+/// What is known of a way of a flow.
+#[derive(Clone, Copy, Debug)]
+struct ByWay {
+    /// New bytes that it brought.
+    new_bytes: u64,
+    /// Number of the first way that has its ends.
+    first: u16,
 }
 
 /// Changes of [`Left`] that are remembered: more than packets are under way.
@@ -134,8 +150,8 @@ pub struct Data {
     /// Node at the receiving end, once something has arrived.
     receiver: Option<u32>,
     looked_at: [usize; 2],
-    /// New bytes by way.
-    bytes_by_way: SmallVec<[u64; 2]>,
+    /// Of each way.
+    by_way: SmallVec<[ByWay; 2]>,
     /// Where data takes all paths at once.
     overlaps: Option<Box<Overlaps>>,
     /// New bytes by second of simulated time, and before that those of the second in which something last arrived.
@@ -283,16 +299,17 @@ impl Data {
         if self.last_data.is_none() {
             self.way = number;
         } else if number != self.way && self.meter.is_none() && self.overlaps.is_none() {
-            self.begin_meter();
+            self.moves_perhaps(number);
         }
-        self.bytes_by_way[usize::from(number)] += new_bytes;
+        self.by_way[usize::from(number)].new_bytes += new_bytes;
         let now_ns = now.as_nanos();
         if let Some(meter) = &mut self.meter {
             cold_path();
             if self.last_new.is_some_and(|before| gap.since > before) {
                 meter.silence_begins(gap.since.as_nanos());
             }
-            meter.data_received(now_ns, number, Tsn(entry.offset as u32), new_bytes as u32);
+            let first = self.by_way[usize::from(number)].first;
+            meter.data_received(now_ns, first, Tsn(entry.offset as u32), new_bytes as u32);
         }
         let address = self.name_of(way);
         if new_bytes > 0
@@ -499,11 +516,11 @@ impl Data {
     #[must_use]
     pub fn bytes_by_address(&self) -> Vec<(Ipv6Addr, u64)> {
         let mut all: Vec<(Ipv6Addr, u64)> = Vec::new();
-        for (way, bytes) in self.ways.iter().zip(&self.bytes_by_way) {
+        for (way, of_way) in self.ways.iter().zip(&self.by_way) {
             let address = self.name_of(way);
             match all.iter_mut().find(|(a, _)| *a == address) {
-                Some((_, known)) => *known += bytes,
-                None => all.push((address, *bytes)),
+                Some((_, known)) => *known += of_way.new_bytes,
+                None => all.push((address, of_way.new_bytes)),
             }
         }
         all.retain(|(_, bytes)| *bytes > 0);
@@ -624,10 +641,24 @@ impl Data {
     fn number_of_another(&mut self, way: &Way) -> u16 {
         let known = self.ways.iter().position(|w| w == way);
         known.unwrap_or_else(|| {
+            let number = self.ways.len();
+            let first = self.ways.iter().position(|w| w.has_ends_of(way));
             self.ways.push(*way);
-            self.bytes_by_way.push(0);
-            self.ways.len() - 1
+            self.by_way.push(ByWay {
+                new_bytes: 0,
+                first: first.unwrap_or(number) as u16,
+            });
+            number
         }) as u16
+    }
+
+    /// Data comes by another way than before, for the first time.
+    #[cold]
+    fn moves_perhaps(&mut self, number: u16) {
+        let first = |number| self.by_way[usize::from(number)].first;
+        if first(number) != first(self.way) {
+            self.begin_meter();
+        }
     }
 
     /// Up to now there was one way: that is all that a meter would know.
@@ -641,11 +672,12 @@ impl Data {
                 meter.data_sent(ns(self.first_sent), self.sent_way, Tsn(self.newest_sent as u32));
             }
         }
+        let way = self.by_way[usize::from(self.way)].first;
         if self.last_new.is_some() {
-            meter.data_received(ns(self.last_new), self.way, Tsn(self.newest as u32), 1);
+            meter.data_received(ns(self.last_new), way, Tsn(self.newest as u32), 1);
         }
         if self.last_data > self.last_new {
-            meter.data_received(ns(self.last_data), self.way, Tsn(self.newest as u32), 0);
+            meter.data_received(ns(self.last_data), way, Tsn(self.newest as u32), 0);
         }
         self.spill.iter().for_each(|spill| meter.keep_in(spill));
         self.meter = Some(meter);
