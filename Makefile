@@ -183,7 +183,7 @@ test-rust:
 # and not beside computing; then those that count milliseconds, alone.
 test-python:
 	$(BIN)/pytest -ra --numprocesses 3 --dist loadfile --durations=15 -m "not alone and not waits $(BUT_SLOW)" tests/python tests/interop tests/parity
-	$(BIN)/pytest -ra --numprocesses 2 --dist loadfile --durations=10 -m "waits $(BUT_SLOW)" tests/interop
+	$(BIN)/pytest -ra --numprocesses 4 --dist loadgroup --durations=10 -m "waits and not alone $(BUT_SLOW)" tests/interop
 	$(BIN)/pytest -ra --durations=25 -m "alone $(BUT_SLOW)" tests/interop
 
 # The environment: build tools and run-time dependencies, then what the tests need beside them. Both from

@@ -20,7 +20,7 @@ import secure_shell
 from agents import Agent, World, identity, iperf, iperf_server, said_by, wait_until
 
 REASON = agents.missing() or secure_shell.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 PORTS = (5201, 5202, 5203)
 SECONDS = 16
 

@@ -23,7 +23,7 @@ from attackers import Attacker, Kind, counted, memory, packets_received, where_t
 from mobiles import HOME_ADDRESS, HOME_AGENT, Mobile
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 FORGE = Path(__file__).parent / "peers" / "forge.py"
 PORT = 5201
 # One in twelve goes no further than the router.
@@ -159,6 +159,7 @@ def flood_hosts(machines: World) -> None:
         assert lost(client) < 0.001
 
 
+@pytest.mark.alone
 def test_a_stream_loses_nothing_under_a_flood(machines: World) -> None:
     """100 Mbit/s between identities, and 50,000 packets a second of every kind against either end."""
     flood_hosts(machines)
@@ -196,6 +197,7 @@ def flood_mobile_ipv6(homes: Mobile) -> None:
         assert lost(client) < 0.001
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_stream_of_a_mobile_node_loses_nothing_under_a_flood(homes: Mobile) -> None:
     """100 Mbit/s by the direct way, and 50,000 packets a second of every kind against each of the three."""
@@ -453,6 +455,7 @@ def forge_binding_errors(homes: Mobile) -> None:
         assert lost(client) < 0.001
 
 
+@pytest.mark.alone
 def test_a_forged_binding_error_costs_a_detour_and_nothing_else(homes: Mobile) -> None:
     """Of a stream of which nothing comes back: by the home agent, until the correspondent has been asked again."""
     forge_binding_errors(homes)

@@ -33,7 +33,12 @@ from machine import Machine
 REASON = agents.missing() or machine.missing() or secure_shell.missing()
 if REASON is None and shutil.which("apt-get") is None:
     REASON = "apt-get is missing, so the agent's Debian package is not installed on machines (Debian package apt)"
-pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [
+    pytest.mark.waits,
+    # one set of machines for all
+    pytest.mark.xdist_group("machines"),
+    pytest.mark.skipif(REASON is not None, reason=REASON or ""),
+]
 
 DOCUMENT = (build.ROOT / "docs" / "agent.md").read_text()
 TEXT = DOCUMENT.partition("\n## Two laptops")[2].partition("\n## ")[0]

@@ -19,7 +19,7 @@ from agents import iperf, iperf_server, said_by, wait_until
 from mobiles import HOME_ADDRESS, HOME_AGENT, Mobile
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 ROLES = ("home", "peer", "mobile")
 SECONDS = 18
 PORTS = (5201, 5202, 5203)
@@ -104,6 +104,7 @@ def go_through_ten_handovers(machines: Mobile) -> None:
         assert machines.snapshot(host) == before[host], host
 
 
+@pytest.mark.alone
 def test_connections_go_through_ten_handovers(machines: Mobile) -> None:
     """As it says."""
     go_through_ten_handovers(machines)

@@ -15,7 +15,7 @@ import pytest
 from agents import Agent, World, identity, iperf, iperf_server, said_by, wait_until
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 WINDOW = 20_000
 SLOW = f"""[[network]]
 interface = "eth1"

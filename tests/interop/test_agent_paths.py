@@ -20,7 +20,7 @@ from lab import Namespace
 from mobiles import HOME_ADDRESS, Mobile
 
 REASON = agents.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 PORT = 5201
 # Packets with destination options, to the mobile host's second network and from it.
 NO_OPTIONS = """table ip6 middle { chain forward { type filter hook forward priority 0;

@@ -17,7 +17,7 @@ import network
 import pytest
 
 REASON = network.missing() or (None if shutil.which("iperf3") else "iperf3 is missing (Debian package iperf3)")
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
+pytestmark = [pytest.mark.waits, pytest.mark.skipif(REASON is not None, reason=REASON or "")]
 
 SCENARIOS = build.ROOT / "scenarios" / "lab"
 FORGE = Path(__file__).parent / "peers" / "forge.py"
