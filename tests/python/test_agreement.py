@@ -134,6 +134,11 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "pages": ("browse", {}),
     "pages, sigma": ("browse", {"case": "sigma"}),
 }
+TUNNELLED_FIRST = "vertical"
+"""The case in which a few packets come through the home agent's tunnel before data goes directly.
+
+A run has the first of them as the first data after the handover; for captures they are a path that was not moved to for good.
+"""
 PAUSES = ("pages", "pages, sigma")
 """Cases whose applications pause.
 
@@ -249,7 +254,10 @@ def test_the_analysis_of_the_captures_finds_the_same_flows_and_handovers(told: T
         # the first over the other since then. So it is with datagrams of soft handoff, which say nothing of order:
         # what was sent by the longer way before still arrives by it.
         if not censored and told.case not in ("cmt", "ilnp-soft, UDP"):
-            assert found == pytest.approx(time, abs=2e-3)
+            if told.case == TUNNELLED_FIRST:
+                assert time + 2e-3 < found < time + 1
+            else:
+                assert found == pytest.approx(time, abs=2e-3)
             if told.case in PAUSES:
                 assert their_gap > gap - 2e-3
             else:
