@@ -137,7 +137,8 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 TUNNELLED_FIRST = "vertical"
 """The case in which a few packets come through the home agent's tunnel before data goes directly.
 
-A run has the first of them as the first data after the handover; for captures they are a path that was not moved to for good.
+A run has the first of them as the first data after the handover; for captures they are a path that was not moved to for
+good.
 """
 PAUSES = ("pages", "pages, sigma")
 """Cases whose applications pause.
