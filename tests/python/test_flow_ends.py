@@ -105,6 +105,7 @@ def test_a_silence_is_that_of_the_handover_past_a_path_that_carried_little(tmp_p
     found = segue.analyze(*(path for path in tmp_path.glob("*.pcapng") if path.stem in ends)).findings
     [shown] = [row for row in found.handovers if row.interruption_s > 4]
     assert shown.interruption_s == pytest.approx(move.interruption_s)
+    assert shown.latency_s is not None
     assert shown.latency_s > shown.interruption_s
     assert [f.forward.outages + f.reverse.outages for f in found.flows] == [()]
 
