@@ -53,6 +53,7 @@ def stopped(at: float, length: float, *more: str) -> tuple[int, dict[str, Any]]:
     return process.returncode, json.loads(said)
 
 
+@pytest.mark.alone
 def test_a_machine_that_stands_still_is_no_interruption_of_the_network(tmp_path: Path) -> None:
     status, document = stopped(2.5, 0.4, f"--out={tmp_path}")
     emulation = document["lab"]["emulation"]
@@ -65,6 +66,7 @@ def test_a_machine_that_stands_still_is_no_interruption_of_the_network(tmp_path:
     assert machine is None or (machine["longest_ms"] > 350 and machine["most_ms"] < emulation["most_ms"] - 300)
 
 
+@pytest.mark.alone
 def test_a_run_that_was_asleep_all_the_time_says_nothing(tmp_path: Path) -> None:
     status, document = stopped(0.3, 5, f"--out={tmp_path}")
     assert status == 3, document["lab"]["emulation"]
