@@ -55,7 +55,7 @@ def test_a_capture_larger_than_the_memory_there_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("option", "suffix"), [("--pcap", ".pcapng"), ("--trace", ".parquet")])
 def test_a_file_that_cannot_grow_ends_the_run_in_one_line(tmp_path: Path, option: str, suffix: str) -> None:
     def file_size() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (MEGABYTE, MEGABYTE))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (BUFFER, BUFFER))
 
     folder = tmp_path / "out"
     done = run_limited(file_size, "run", "bench/bulk", "--set", "duration=100 s", option, folder)
@@ -74,7 +74,7 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path, option: str) -> No
     folder.mkdir()
     target = folder / ("out.html" if option == "--report" else "out")
     duration = "30 s" if option == "--report" else "60 s"
-    size = "32k" if option == "--report" else "2m"
+    size = "32k" if option == "--report" else "256k"
     scenario = "sigma" if option == "--report" else "bench/bulk"
     script = (
         f"mount -t tmpfs -o size={size} tmpfs {folder} && shift && "

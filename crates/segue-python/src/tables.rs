@@ -4,7 +4,10 @@
 use crate::arrow_table::ArrowTable;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::types::{Float64Type, UInt8Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, LargeListArray, PrimitiveArray, RecordBatch};
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BooleanArray, LargeListArray, PrimitiveArray, RecordBatch, StringViewArray,
+};
+use arrow_select::take::take;
 use segue_sim::Trace;
 use segue_sim::output::{CellReach, PacketTable, PositionTable, SignallingTable, WindowTable};
 use std::collections::BTreeMap;
@@ -85,8 +88,8 @@ fn packets(table: PacketTable, nodes: &[String]) -> RecordBatch {
     batch([
         ("time_ns", numbers::<UInt64Type>(table.time_ns)),
         ("node", named(&table.node, nodes)),
-        ("action", texts(table.action)),
-        ("cause", texts(table.cause)),
+        ("action", constants(&table.action)),
+        ("cause", constants(&table.cause)),
         ("interface", numbers::<UInt8Type>(table.interface)),
         ("packet_id", numbers::<UInt64Type>(table.packet_id)),
         (
@@ -95,7 +98,7 @@ fn packets(table: PacketTable, nodes: &[String]) -> RecordBatch {
         ),
         ("source", addresses(&table.source)),
         ("destination", addresses(&table.destination)),
-        ("kind", texts(table.kind)),
+        ("kind", constants(&table.kind)),
         ("tsn", Arc::new(PrimitiveArray::<UInt32Type>::from(table.tsn))),
         ("length_bytes", numbers::<UInt32Type>(table.length_bytes)),
         (
@@ -161,18 +164,45 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a str>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
+/// A column in which few texts come again and again: `text` is asked for each once. Values with one key have one text.
+fn few<T: Copy, K: Ord + Copy, S: AsRef<str>>(
+    values: &[T],
+    key: impl Fn(T) -> K,
+    text: impl Fn(T) -> S,
+) -> ArrayRef {
+    let mut numbers: BTreeMap<K, u32> = BTreeMap::new();
+    let mut distinct: Vec<S> = Vec::new();
+    // as a rule one of the last two: what is sent and what is received take turns
+    let mut recent: [Option<(K, u32)>; 2] = [None; 2];
+    let number = |&value: &T| {
+        let key = key(value);
+        match recent {
+            [Some((last, number)), _] | [_, Some((last, number))] if last == key => number,
+            _ => {
+                let number = *numbers.entry(key).or_insert_with(|| {
+                    distinct.push(text(value));
+                    distinct.len() as u32 - 1
+                });
+                recent = [Some((key, number)), recent[0]];
+                number
+            }
+        }
+    };
+    let indices: Vec<u32> = values.iter().map(number).collect();
+    let texts = StringViewArray::from_iter_values(&distinct);
+    take(&texts, &PrimitiveArray::<UInt32Type>::from(indices), None).expect("every number is one of a text")
+}
+
+/// By where they lie: the same text at two places is only written twice.
+fn constants(values: &[&'static str]) -> ArrayRef {
+    few(values, |text| (text.as_ptr().addr(), text.len()), |text| text)
+}
+
 fn named(indices: &[u16], names: &[String]) -> ArrayRef {
-    texts(
-        indices
-            .iter()
-            .map(|&i| names.get(usize::from(i)).map_or("", String::as_str)),
-    )
+    let name = |node| names.get(usize::from(node)).map_or("", String::as_str);
+    few(indices, |node| node, name)
 }
 
 fn addresses(values: &[Ipv6Addr]) -> ArrayRef {
-    let mut written: BTreeMap<Ipv6Addr, String> = BTreeMap::new();
-    for &address in values {
-        written.entry(address).or_insert_with(|| address.to_string());
-    }
-    texts(values.iter().map(|address| written[address].as_str()))
+    few(values, |address| address.to_bits(), |address| address.to_string())
 }
