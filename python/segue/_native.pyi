@@ -131,6 +131,9 @@ def analyze(
 def run(job: Job) -> Run:
     """Run one scenario."""
 
+def identities(jobs: Sequence[Job], threads: int) -> list[bytes]:
+    """Their identities, in the order of the jobs; scenarios are read in threads, without the interpreter lock."""
+
 def run_many(
     jobs: Sequence[Job],
     threads: int,

@@ -186,7 +186,8 @@ class Store:
         """
         if any(one.writes_files for one in jobs):
             raise ValueError("a job with a folder for tables or captures: expected one without")
-        identities = [_identity(one) for one in jobs]
+        threads = threads or available_threads()
+        identities = [_identity(one) for one in _native.identities(jobs, threads)]
         first: dict[bytes, int] = {}
         for index, identity in enumerate(identities):
             first.setdefault(identity, index)
@@ -215,7 +216,7 @@ class Store:
             for index, part in zip(missing, parts, strict=True)
         ]
         try:
-            _native.run_many(wanted, threads or available_threads(), tell, put)
+            _native.run_many(wanted, threads, tell, put)
         finally:
             self._trim()
         counts = Counts(len(missing), earlier, len(jobs) - len(missing) - earlier)
@@ -421,8 +422,9 @@ def _open(path: Path) -> sqlite3.Connection:
     return runs
 
 
-def _identity(job: _native.Job) -> bytes:
-    return hashlib.blake2b(job.identity(), digest_size=32, key=_program()).digest()
+def _identity(of_job: bytes) -> bytes:
+    """What the result of a job goes by: its own identity, and the program."""
+    return hashlib.blake2b(of_job, digest_size=32, key=_program()).digest()
 
 
 @cache

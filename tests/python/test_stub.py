@@ -31,7 +31,7 @@ def test_names_are_the_same() -> None:
     assert set(stub_names()) - ONLY_IN_STUB == public
 
 
-@pytest.mark.parametrize("name", ["analyze", "run", "run_many", "check", "Job"])
+@pytest.mark.parametrize("name", ["analyze", "identities", "run", "run_many", "check", "Job"])
 def test_signatures_are_the_same(name: str) -> None:
     node = stub_names()[name]
     if isinstance(node, ast.ClassDef):

@@ -42,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use super::keys::{check_form, scenario_keys, scenario_problems, scenario_schema};
     #[pymodule_export]
-    use super::pool::{Job, run, run_many};
+    use super::pool::{Job, identities, run, run_many};
     #[pymodule_export]
     use super::result::{Run, ScenarioInfo, check};
 

@@ -121,8 +121,8 @@ pub(crate) fn run(py: Python<'_>, job: Job) -> PyResult<Py<PyAny>> {
 /// `keep(index, run)` gives, after which the run is not held any longer.
 ///
 /// Every scenario is checked before the first run begins. `keep(index, run)` and `progress(done, total)` are called from the calling
-/// thread, as runs end; what they raise ends the runs and is raised here, as is Ctrl-C. A thread whose run has not been taken yet
-/// begins no other.
+/// thread, as runs end; what they raise ends the runs and is raised here, as is Ctrl-C. Of runs that have ended no more than
+/// twice the number of threads wait to be taken.
 #[pyfunction]
 #[pyo3(signature = (jobs, threads, progress=None, keep=None))]
 pub(crate) fn run_many(
@@ -132,17 +132,43 @@ pub(crate) fn run_many(
     progress: Option<Bound<'_, PyAny>>,
     keep: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Py<PyAny>>> {
+    let total = jobs.len();
+    let threads = threads.clamp(1, total.max(1));
     let parsed = py.detach(|| {
+        read(&jobs, threads);
         let parsed = jobs.iter().map(|job| Ok((job.parsed()?, job)));
         parsed.collect::<Result<Vec<_>, JobError>>()
     })?;
-    let total = parsed.len();
     let observer = Observer {
         progress: progress.map(Bound::unbind),
         keep: keep.map(Bound::unbind),
         total,
     };
-    py.detach(|| in_threads(&parsed, threads.clamp(1, total.max(1)), &observer))
+    py.detach(|| in_threads(&parsed, threads, &observer))
+}
+
+/// Identities of jobs, in their order: see [`Job::identity`].
+///
+/// Scenarios are read on `threads` threads. Of several that are wrong, the first one's error is raised.
+#[pyfunction]
+pub(crate) fn identities(py: Python<'_>, jobs: Vec<Job>, threads: usize) -> PyResult<Vec<Py<PyBytes>>> {
+    py.detach(|| read(&jobs, threads.clamp(1, jobs.len().max(1))));
+    jobs.iter().map(|job| job.identity(py)).collect()
+}
+
+/// Reads the scenarios of jobs that have not been read yet.
+fn read(jobs: &[Job], threads: usize) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // an error is kept, for whoever asks for the job in its turn
+                    let _ = job.parsed();
+                }
+            });
+        }
+    });
 }
 
 /// What Python wants to be told, and given.
@@ -180,7 +206,7 @@ impl Observer {
 fn in_threads(jobs: &[(&Parsed, &Job)], threads: usize, observer: &Observer) -> PyResult<Vec<Py<PyAny>>> {
     let cancel = AtomicBool::new(false);
     let next = AtomicUsize::new(0);
-    let (finished, done) = mpsc::sync_channel::<Finished>(0);
+    let (finished, done) = mpsc::sync_channel::<Finished>(threads);
     let kept = std::thread::scope(|scope| {
         for _ in 0..threads {
             let finished = finished.clone();

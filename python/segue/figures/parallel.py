@@ -17,7 +17,7 @@ from segue.figures.style import Rendered, render
 from segue.running import available_threads
 
 MOST_PROCESSES = 8
-WORTH = 4
+WORTH = 3
 """Fewer figures than this for each process are drawn sooner than it has started."""
 
 

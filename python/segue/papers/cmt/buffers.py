@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,25 +22,31 @@ window for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
-    """The smallest buffer that is enough, over seeds.
+class Tried:
+    """A transfer with some receive buffer.
 
     Attributes:
-        bw_ratio: Bandwidth ratio.
-        curve: One of `CURVES`.
-        median_kib: KiB; infinite where the largest that was tried is not enough.
-        low_kib: Lower end of the 95 % interval.
-        high_kib: Upper end.
+        rbuf_kib: The buffer, KiB.
+        transfer_time_s: How long it took, s; `None` if the file did not arrive whole.
+        rbuf_blocked_s: How long the buffer kept the sender from sending, s.
     """
 
-    bw_ratio: int
-    curve: str
-    median_kib: float
-    low_kib: float
-    high_kib: float
+    rbuf_kib: int
+    transfer_time_s: float | None
+    rbuf_blocked_s: float
+
+    def is_enough(self, curve: str, limit_s: float | None) -> bool:
+        """Whether the buffer is, for a curve of `CURVES`; `limit_s` is the transfer time to be better than, if any."""
+        if self.transfer_time_s is None:
+            return False
+        if curve == UNBLOCKED:
+            return self.rbuf_blocked_s <= BLOCKED_SHARE * self.transfer_time_s
+        if limit_s is None:
+            raise ValueError(f"{curve}: nothing to compare with was run")
+        return self.transfer_time_s < limit_s
 
 
-def enough(cmt: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+def enough(cmt: pl.DataFrame, others: pl.DataFrame, curves: Sequence[str] = CURVES) -> pl.DataFrame:
     """Smallest sufficient buffer by ratio and curve: `bw_ratio`, `curve`, `median`, `low`, `high` (KiB).
 
     For each seed by itself: the smallest buffer from which on every larger one that was tried is enough, too.
@@ -47,16 +54,23 @@ def enough(cmt: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     Args:
         cmt: Rows of CMT with one queue, one dwelling time, many buffers.
         others: Rows of mSCTP best and worst in the same settings, with an ideal buffer.
+        curves: Those that are asked for.
     """
+    limits = _limits(others)
+    columns = ("bw_ratio", "seed", "rbuf_kib", "transfer_time_s", "rbuf_blocked_s")
+    tried: dict[int, dict[int, list[Tried]]] = {}
+    for ratio, seed, *one in sorted(cmt.select(columns).iter_rows()):
+        tried.setdefault(ratio, {}).setdefault(seed, []).append(Tried(*one))
     rows = []
-    for (ratio,), part in sorted(cmt.group_by("bw_ratio"), key=lambda group: group[0]):
-        beside = others.filter(pl.col("bw_ratio") == ratio)
-        for curve in CURVES:
-            values = [
-                smallest(_judged(part.filter(pl.col("seed") == seed), beside.filter(pl.col("seed") == seed), curve))
-                for seed in part["seed"].unique().sort()
-            ]
-            interval = median_interval(values)
+    for ratio, by_seed in tried.items():
+        for curve in curves:
+            limit = {seed: limits.get((ratio, seed, curve)) for seed in by_seed}
+            interval = median_interval(
+                [
+                    smallest([(one.rbuf_kib, one.is_enough(curve, limit[seed])) for one in mine])
+                    for seed, mine in by_seed.items()
+                ]
+            )
             rows.append(
                 {
                     "bw_ratio": ratio,
@@ -69,13 +83,30 @@ def enough(cmt: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides={"median": pl.Float64, "low": pl.Float64, "high": pl.Float64})
 
 
+def still_open(cmt: pl.DataFrame, others: pl.DataFrame, curve: str) -> set[tuple[str, int, int]]:
+    """Of which variant, ratio and seed every buffer that was tried is enough: a smaller one may be, too.
+
+    Args:
+        cmt: Rows of CMT, of one buffer or several.
+        others: As in `enough`.
+        curve: What it is to be enough for.
+    """
+    limits = _limits(others)
+    columns = ("variant", "bw_ratio", "seed", "rbuf_kib", "transfer_time_s", "rbuf_blocked_s")
+    found: dict[tuple[str, int, int], bool] = {}
+    for variant, ratio, seed, *one in cmt.select(columns).iter_rows():
+        key = (variant, ratio, seed)
+        found[key] = found.get(key, True) and Tried(*one).is_enough(curve, limits.get((ratio, seed, curve)))
+    return {key for key, is_enough in found.items() if is_enough}
+
+
 def smallest(judged: Sequence[tuple[float, bool]]) -> float:
     """The smallest buffer from which on all are enough; infinite where the largest is not.
 
     >>> smallest([(16, False), (32, True), (64, False), (128, True), (256, True)])
     128
     """
-    found = float("inf")
+    found = math.inf
     for buffer, is_enough in sorted(judged, reverse=True):
         if not is_enough:
             break
@@ -101,15 +132,11 @@ def greatest_ratio(table: pl.DataFrame, curve: str, buffer_kib: float) -> dict[s
     return answer
 
 
-def _judged(cmt: pl.DataFrame, others: pl.DataFrame, curve: str) -> list[tuple[float, bool]]:
-    """Whether each buffer is enough, for one ratio and seed."""
-    if curve == UNBLOCKED:
-        open_window = cmt["rbuf_blocked_s"] <= BLOCKED_SHARE * cmt["transfer_time_s"]
-        return list(zip(cmt["rbuf_kib"].to_list(), open_window.fill_null(value=False).to_list(), strict=True))
-    scheme = Scheme.MSCTP_BEST if curve == BEST else Scheme.MSCTP_WORST
-    limit = others.filter(pl.col("scheme") == str(scheme))["transfer_time_s"].item()
-    times = cmt["transfer_time_s"].to_list()
-    return [
-        (buffer, time is not None and time < limit)
-        for buffer, time in zip(cmt["rbuf_kib"].to_list(), times, strict=True)
-    ]
+def _limits(others: pl.DataFrame) -> dict[tuple[int, int, str], float]:
+    """Transfer times to be better than, by ratio, seed and curve, s."""
+    curves = {str(Scheme.MSCTP_BEST): BEST, str(Scheme.MSCTP_WORST): WORST}
+    columns = ("bw_ratio", "seed", "scheme", "transfer_time_s")
+    return {
+        (ratio, seed, curves[scheme]): math.inf if time is None else time
+        for ratio, seed, scheme, time in others.select(columns).iter_rows()
+    }

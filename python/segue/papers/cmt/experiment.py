@@ -251,25 +251,27 @@ def run_points(
     runner: Runner,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """A row per run, see `row`; points in order, seeds within a point."""
+    """As `run_labels`, of each point with each seed; points in order, seeds within a point."""
+    return run_labels([(point, seed) for point in points for seed in seeds], runner=runner, progress=progress)
+
+
+def run_labels(
+    labels: Sequence[tuple[Point, int]], *, runner: Runner, progress: Progress | None = None
+) -> pl.DataFrame:
+    """A row per run of a point with a seed, in order: `setting`, then `measured`."""
     scenario = load(SCENARIO)
-    labels = [(point, seed) for point in points for seed in seeds]
     jobs = [job(scenario, point.settings(seed), seed=seed) for point, seed in labels]
-    runs = runner.runs(jobs, progress=progress)
-    rows = [row(point, seed, one.metrics_json) for (point, seed), one in zip(labels, runs, strict=True)]
+    kept = runner.keep(jobs, lambda one: measured(one.metrics_json), progress=progress)
+    rows = [setting(point, seed) | one for (point, seed), one in zip(labels, kept, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def row(point: Point, seed: int, document: str) -> dict[str, Any]:
-    """What is kept of a run.
+def setting(point: Point, seed: int) -> dict[str, Any]:
+    """The first columns of a run's row: what was run.
 
-    `scheme`, `bw_ratio`, `t_dwell_s`, `rbuf_kib`, `queue_packets`, `variant`, `seed`; `transfer_time_s` (null if the
-    file did not arrive whole), `theory_s` (the clamped equation), `spurious_fast_retransmits`, `timeouts`,
-    `rbuf_blocked_s` (how long the sender had room in a congestion window, data, and no room in the peer's),
-    `longest_gap_s` (between two arrivals of new data), `sacks`, `packets_sent`, `packets_retransmitted`,
-    `event_log_hash`.
+    `scheme`, `bw_ratio`, `t_dwell_s`, `rbuf_kib`, `queue_packets`, `variant`, `seed`; `theory_s` (the clamped
+    equation).
     """
-    metrics = json.loads(document)
     return {
         "scheme": str(point.scheme),
         "bw_ratio": point.bw_ratio,
@@ -278,8 +280,21 @@ def row(point: Point, seed: int, document: str) -> dict[str, Any]:
         "queue_packets": point.queue_packets,
         "variant": point.variant,
         "seed": seed,
-        "transfer_time_s": metrics["transfer_time_s"],
         "theory_s": point.theory_s(seed),
+    }
+
+
+def measured(document: str) -> dict[str, Any]:
+    """The other columns: what was measured.
+
+    `transfer_time_s` (null if the file did not arrive whole), `spurious_fast_retransmits`, `timeouts`,
+    `rbuf_blocked_s` (how long the sender had room in a congestion window, data, and no room in the peer's),
+    `longest_gap_s` (between two arrivals of new data), `sacks`, `packets_sent`, `packets_retransmitted`,
+    `event_log_hash`.
+    """
+    metrics = json.loads(document)
+    return {
+        "transfer_time_s": metrics["transfer_time_s"],
         "spurious_fast_retransmits": metrics["spurious_fast_retransmits"],
         "timeouts": metrics["timeouts"],
         "rbuf_blocked_s": metrics["rbuf_blocked_s"],

@@ -314,7 +314,11 @@ def _buffer_axes(axes: Axes, table: pl.DataFrame) -> None:
 def _kib_ticks(axis: object, values: Sequence[int]) -> None:
     axis.set_major_locator(FixedLocator(list(values)))  # type: ignore[attr-defined]
     axis.set_minor_locator(NullLocator())  # type: ignore[attr-defined]
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # type: ignore[attr-defined]
+    axis.set_major_formatter(FuncFormatter(_plain))  # type: ignore[attr-defined]
+
+
+def _plain(value: float, _position: int) -> str:
+    return f"{value:g}"
 
 
 def _shades(count: int) -> list[str]:

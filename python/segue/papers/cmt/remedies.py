@@ -84,7 +84,7 @@ class Beyond:
 
     Attributes:
         runs: A row per run; `variant` is the remedy.
-        tables: Figure 7's curves by remedy; "" is CMT as published.
+        tables: Figure 7's curve of what beats mSCTP best, by remedy; "" is CMT as published.
         reaches: How far 256 kB carry, CMT as published first.
     """
 
@@ -104,41 +104,71 @@ def remedies() -> dict[str, dict[str, str]]:
 
 def run(plan: ex.Plan, *, runner: Runner, progress: Progress | None = None) -> Beyond:
     """Run all."""
-    curves, limits = [], []
-    for name, overrides in remedies().items():
-        grid = [
-            Point(Scheme.CMT, bw_ratio=ratio, rbuf_kib=rbuf)
-            for ratio in ex.QUICK_RATIOS
-            for rbuf in ex.QUICK_BUFFERS_KIB
-        ]
-        curves += ex.varied(grid, name, overrides)
-        limits += ex.varied([Point(Scheme.CMT, bw_ratio=r, rbuf_kib=LIMIT_KIB) for r in plan.ratios], name, overrides)
+    limits = [
+        one
+        for name, overrides in remedies().items()
+        for one in ex.varied([Point(Scheme.CMT, bw_ratio=r, rbuf_kib=LIMIT_KIB) for r in plan.ratios], name, overrides)
+    ]
     others = [
         Point(scheme, bw_ratio=ratio)
         for scheme in (Scheme.MSCTP_BEST, Scheme.MSCTP_WORST)
         for ratio in sorted({*plan.ratios, *ex.QUICK_RATIOS})
     ]
-    few = plan.seeds[:FIGURE_SEEDS]
-    done = 0
-    total = len(few) * len(set(curves)) + len(plan.seeds) * (len(set(limits) | set(others)))
-
-    def step(now: int, _all: int) -> None:
-        if progress is not None:
-            progress(done + now, total)
-
-    drawn = run_points(list(dict.fromkeys(curves)), few, runner=runner, progress=step)
-    done = drawn.height
-    rest = run_points(list(dict.fromkeys([*limits, *others])), plan.seeds, runner=runner, progress=step)
+    count = len(plan.seeds) * (len(limits) + len(others))
+    left = len(_tried(plan))
+    tell = progress or (lambda _done, _total: None)
+    rest = run_points([*limits, *others], plan.seeds, runner=runner, progress=lambda done, _: tell(done, count + left))
     mine = rest.filter(pl.col("scheme") != str(Scheme.CMT))
+    at_limit = rest.filter(pl.col("scheme") == str(Scheme.CMT))
+    curves = _curves(plan, mine, runner=runner, progress=lambda done, total: tell(count + done, count + total))
     tables = {
-        name: buffers.enough(drawn.filter(pl.col("variant") == name), mine.filter(pl.col("seed").is_in(few)))
-        for name in remedies()
+        name: buffers.enough(curves.filter(pl.col("variant") == name), mine, [buffers.BEST]) for name in remedies()
     }
     best = mine.filter(pl.col("scheme") == str(Scheme.MSCTP_BEST))
-    at_limit = rest.filter(pl.col("scheme") == str(Scheme.CMT))
     reaches = [reach(name, at_limit.filter(pl.col("variant") == name), best) for name in remedies()]
-    runs = pl.concat([drawn, rest]).unique(["scheme", "bw_ratio", "rbuf_kib", "variant", "seed"], maintain_order=True)
+    runs = pl.concat([curves, rest]).unique(["scheme", "bw_ratio", "rbuf_kib", "variant", "seed"], maintain_order=True)
     return Beyond(runs, tables, reaches)
+
+
+def _curves(plan: ex.Plan, others: pl.DataFrame, *, runner: Runner, progress: Progress) -> pl.DataFrame:
+    """The transfers of the redrawn figure 7, from the largest buffer down.
+
+    Where a buffer is not enough, no smaller one is asked for: `buffers.smallest` would not look at it. `progress` is
+    told of all that may still be asked for.
+    """
+    rounds: list[pl.DataFrame] = []
+    left = _tried(plan)
+    done = 0
+
+    def tell(now: int, _asked: int) -> None:
+        progress(done + now, done + len(left))
+
+    for buffer in sorted(ex.QUICK_BUFFERS_KIB, reverse=True):
+        asked = [(point, seed) for point, seed in left if point.rbuf_kib == buffer]
+        if not asked:
+            break
+        rounds.append(ex.run_labels(asked, runner=runner, progress=tell))
+        done += len(asked)
+        going_on = buffers.still_open(rounds[-1], others, buffers.BEST)
+        left = [
+            (point, seed)
+            for point, seed in left
+            if point.rbuf_kib < buffer and (point.variant, point.bw_ratio, seed) in going_on
+        ]
+    return pl.concat(rounds)
+
+
+def _tried(plan: ex.Plan) -> list[tuple[Point, int]]:
+    """The transfers that may be asked for, each with a seed, for the redrawn figure 7."""
+    grid = [
+        Point(Scheme.CMT, bw_ratio=ratio, rbuf_kib=rbuf) for ratio in ex.QUICK_RATIOS for rbuf in ex.QUICK_BUFFERS_KIB
+    ]
+    return [
+        (point, seed)
+        for name, overrides in remedies().items()
+        for point in ex.varied(grid, name, overrides)
+        for seed in plan.seeds[:FIGURE_SEEDS]
+    ]
 
 
 def reach(name: str, cmt: pl.DataFrame, best: pl.DataFrame) -> Reach:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from segue.metrics import Metrics
 from segue.recorded import Recorded
 from segue.runner import Runner
 from segue.running import NS_PER_S, Progress, Run, job
@@ -197,8 +198,8 @@ def run(seeds: int, *, runner: Runner, progress: Progress | None = None) -> Resu
     jobs = [
         job(scenario, settings(variant.overrides, seed), seed=seed, trace=variant.traced) for variant, seed in labels
     ]
-    runs = runner.runs(jobs, progress=progress)
-    entries = [row for (variant, seed), one in zip(labels, runs, strict=True) for row in rows(variant, seed, one)]
+    seen = runner.keep(jobs, lambda one: see(one, traced=bool(one.table_names)), progress=progress)
+    entries = [row for (variant, seed), one in zip(labels, seen, strict=True) for row in rows(variant, seed, one)]
     table = pl.DataFrame(entries, infer_schema_length=None)
     return Results(table, *_traced(scenario, table, runner))
 
@@ -217,7 +218,33 @@ GOLDEN = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly however many there are."""
 
 
-def rows(variant: Variant, seed: int, result: Recorded) -> list[dict[str, object]]:
+UNSEEN = (None, None)
+"""Of a handover whose packets nobody looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is kept of a run, whichever variant it is of.
+
+    Attributes:
+        metrics: Of the run.
+        upward: Of each handover from `BEGINS_S` on, by its `since_s`: `first_packet` and `early_timeouts`. Empty if
+            packets were not looked at.
+    """
+
+    metrics: Metrics
+    upward: Mapping[float, tuple[float | None, int]]
+
+
+def see(result: Recorded, *, traced: bool) -> Seen:
+    """What is kept of a run; of its packets too, if it has them."""
+    metrics = result.metrics
+    begun = [p.since_s for h in metrics.handoffs if (p := h.parts) is not None and p.since_s >= BEGINS_S]
+    upward = {since_s: (first_packet(result, since_s), early_timeouts(result, since_s)) for since_s in begun if traced}
+    return Seen(metrics, upward)
+
+
+def rows(variant: Variant, seed: int, seen: Seen) -> list[dict[str, object]]:
     """What is kept of a run: a row for each handover that counts.
 
     `variant`, `seed`, `number` of the handover; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
@@ -226,8 +253,7 @@ def rows(variant: Variant, seed: int, result: Recorded) -> list[dict[str, object
     handovers `first_packet_s`, from `since_s` to the first packet to the new care-of address, and `early_timeouts`, at
     which acknowledgements were in flight over the new network (see `early_timeouts`).
     """
-    traced = variant.traced
-    metrics = result.metrics
+    metrics = seen.metrics
     flow = next((flow for flow in metrics.flows if flow.sender == SENDER), None)
     counted = [
         parts
@@ -247,8 +273,8 @@ def rows(variant: Variant, seed: int, result: Recorded) -> list[dict[str, object
             "t_n_s": parts.t_n_s,
             "first_data_s": parts.first_data_s,
             "t_a_s": parts.t_a_s,
-            "first_packet_s": first_packet(result, parts.since_s) if traced else None,
-            "early_timeouts": early_timeouts(result, parts.since_s) if traced else None,
+            "first_packet_s": seen.upward.get(parts.since_s, UNSEEN)[0],
+            "early_timeouts": seen.upward.get(parts.since_s, UNSEEN)[1],
             "threshold_bps": parts.threshold_bps,
             "share": _share(parts.t_n_s, parts.t_a_s),
             "timeouts": metrics.timeouts,
@@ -267,18 +293,18 @@ def rows(variant: Variant, seed: int, result: Recorded) -> list[dict[str, object
 
 def first_packet(result: Recorded, since_s: float) -> float | None:
     """From `since_s` until the mobile node receives the first packet to its new care-of address, seconds."""
-    begun = result.signalling.filter(
-        (pl.col("node") == MOBILE) & (pl.col("event") == "address-ready") & (pl.col("time_ns") >= _ns(since_s))
-    )
-    if begun.is_empty():
+    told, packets = result.signalling, result.packets
+    ready = (told["node"] == MOBILE) & (told["event"] == "address-ready") & (told["time_ns"] >= _ns(since_s))
+    if not ready.any():
         return None
-    arrived = result.packets.filter(
-        (pl.col("node") == MOBILE)
-        & (pl.col("action") == "received")
-        & (pl.col("destination") == begun["detail"][0])
-        & (pl.col("time_ns") >= begun["time_ns"][0])
+    begun = int(ready.arg_max() or 0)
+    arrived = packets["time_ns"].filter(
+        (packets["node"] == MOBILE)
+        & (packets["action"] == "received")
+        & (packets["destination"] == told["detail"][begun])
+        & (packets["time_ns"] >= told["time_ns"][begun])
     )
-    return None if arrived.is_empty() else (int(arrived["time_ns"][0]) - _ns(since_s)) / NS_PER_S
+    return None if arrived.is_empty() else (int(arrived[0]) - _ns(since_s)) / NS_PER_S
 
 
 def early_timeouts(result: Recorded, since_s: float) -> int:
@@ -287,25 +313,26 @@ def early_timeouts(result: Recorded, since_s: float) -> int:
     Such an acknowledgement had left the mobile node before the timeout, arrives after it, and acknowledges more than
     any that had arrived until then (6.1).
     """
-    fallen = result.windows.filter(
-        (pl.col("node") == SENDER) & (pl.col("time_ns") >= _ns(since_s)) & (pl.col("cwnd_bytes") <= SEGMENT_BYTES)
+    windows, packets = result.windows, result.packets
+    fallen = windows["time_ns"].filter(
+        (windows["node"] == SENDER) & (windows["time_ns"] >= _ns(since_s)) & (windows["cwnd_bytes"] <= SEGMENT_BYTES)
     )
-    again = result.packets.filter((pl.col("node") == SENDER) & (pl.col("action") == "sent") & pl.col("retransmission"))[
-        "time_ns"
-    ]
-    timeouts = sorted(set(fallen["time_ns"]) & set(again))
-    acks = result.packets.filter(pl.col("kind") == "ACK")
+    from_sender = (packets["node"] == SENDER) & (packets["action"] == "sent") & packets["retransmission"]
+    timeouts = sorted(set(fallen) & set(packets["time_ns"].filter(from_sender)))
+    if not timeouts:
+        return 0
+    acks = packets.select("time_ns", "node", "action", "packet_id", "tsn").filter(packets["kind"] == "ACK")
+    # positions in a stream of less than 2 GiB
+    origin = int(acks["tsn"][0]) if acks.height else 0
+    acks = acks.with_columns(number=(pl.col("tsn").cast(pl.Int64) - origin + 2**31) % 2**32)
     left = acks.filter((pl.col("node") == MOBILE) & (pl.col("action") == "sent"))
     came = acks.filter((pl.col("node") == SENDER) & (pl.col("action") == "received"))
     ways = left.join(came.select("packet_id", came_ns="time_ns"), on="packet_id", how="inner")
-    # positions in a stream of less than 2 GiB
-    origin = int(acks["tsn"][0]) if acks.height else 0
-    number = (pl.col("tsn").cast(pl.Int64) - origin + 2**31) % 2**32
     count = 0
     for at in timeouts:
-        known = came.filter(pl.col("time_ns") <= at).select(number.max()).item()
-        under_way = ways.filter((pl.col("time_ns") < at) & (pl.col("came_ns") > at))
-        count += known is not None and not under_way.filter(number > known).is_empty()
+        known = came["number"].filter(came["time_ns"] <= at).max()
+        under_way = (ways["time_ns"] < at) & (ways["came_ns"] > at)
+        count += known is not None and bool((under_way & (ways["number"] > known)).any())
     return count
 
 

@@ -8,6 +8,7 @@ from segue.papers.claims import Claim
 from segue.papers.lab import Part, Plan, Point, Samples
 from segue.papers.vertical import claims
 from segue.papers.vertical import experiment as ex
+from segue.recorded import Recorded
 from segue.scenarios import load
 
 REPEAT = 10
@@ -52,9 +53,13 @@ def _runs(samples: Samples) -> pl.DataFrame:
         row
         for case, own in samples.items()
         for one in own
-        for row in ex.rows(ex.Variant(case, {"case": case}, len(own)), one.seed, one.frames)
+        for row in ex.rows(ex.Variant(case, {"case": case}, len(own)), one.seed, _seen(case, one.frames))
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _seen(case: str, frames: Recorded) -> ex.Seen:
+    return ex.see(frames, traced=case in ex.UPWARD)
 
 
 def _judge_upward(samples: Samples) -> list[Claim]:
