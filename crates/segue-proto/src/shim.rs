@@ -99,12 +99,27 @@ pub trait Shim {
     fn identity(&self) -> Ipv6Addr;
 
     /// Takes a packet that arrived over `interface`, before anything else of the host sees it.
-    fn inbound(&mut self, now: Instant, interface: InterfaceId, packet: Packet) -> Inbound;
+    fn inbound(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) -> Inbound {
+        if self.inbound_in_place(now, interface, &mut packet) {
+            Inbound::Up(packet)
+        } else {
+            Inbound::Taken
+        }
+    }
+
+    /// The same for a packet where it lies, which saves moving it: whether it goes up. If not, what is left of it is of no use.
+    fn inbound_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool;
 
     /// Gives a transport's packet its way. `None` if it was dropped (and counted), or is held back: then it comes out
     /// of [`poll_transmit`](Self::poll_transmit) when there is a way. More than one packet for one also comes out
     /// there. A packet whose source is not the identity passes as it is, over the interface that the address is on.
-    fn outbound(&mut self, now: Instant, packet: Packet) -> Option<Transmit>;
+    fn outbound(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+        let interface = self.outbound_in_place(now, &mut packet)?;
+        Some(Transmit { interface, packet })
+    }
+
+    /// The same for a packet where it lies: the interface that it goes over. If there is none, what is left of it is of no use.
+    fn outbound_in_place(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId>;
 
     /// An address of an interface came or went, or a router was heard.
     fn handle_address(&mut self, now: Instant, event: &AddressEvent);

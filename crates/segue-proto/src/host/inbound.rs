@@ -151,14 +151,7 @@ impl Host {
             extensions: Vec::new(),
             payload: Payload::Icmpv6(Icmpv6::EchoReply(echo.clone())),
         };
-        let reply = self.down(
-            now,
-            Transmit {
-                interface,
-                packet: reply,
-            },
-        );
-        self.transmits.extend(reply);
+        self.send_down(now, interface, reply);
     }
 
     /// Reports the first option of `packet` whose type asks for it, if this host is who it was sent to.

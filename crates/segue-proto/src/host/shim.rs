@@ -9,10 +9,10 @@ use crate::address::AddressEvent;
 use crate::contract::{Departure, InterfaceId, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::sctp::{Association, AssociationId};
-use crate::shim::{Inbound, Shim, ShimEvent};
+use crate::shim::{Shim, ShimEvent};
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
-use segue_wire::{Packet, Payload};
+use segue_wire::Packet;
 use smallvec::SmallVec;
 
 impl Host {
@@ -42,8 +42,7 @@ impl Host {
             self.counters.not_from_us += 1;
             return Some(packet);
         }
-        let sent = self.down(now, Transmit { interface, packet });
-        self.transmits.extend(sent);
+        self.send_down(now, interface, packet);
         self.settle(now);
         None
     }
@@ -156,48 +155,69 @@ impl Host {
     pub(super) fn up(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool {
         let Some(shim) = &mut self.shim else { return true };
         core::hint::cold_path();
-        let payload = core::mem::replace(&mut packet.payload, Payload::NoNextHeader);
-        let taken = Packet {
-            ip: packet.ip,
-            extensions: core::mem::take(&mut packet.extensions),
-            payload,
-        };
-        match shim.inbound(now, interface, taken) {
-            Inbound::Up(up) => {
-                *packet = up;
-                true
-            }
-            Inbound::Taken => false,
-        }
+        shim.inbound_in_place(now, interface, packet)
     }
 
-    /// A transport's packet on its way down. `None` if the shim holds it back or dropped it.
-    pub(super) fn down(&mut self, now: Instant, transmit: Transmit) -> Option<Transmit> {
+    /// A packet on its way down, where it lies: the interface that it goes over, `interface` if there is no shim. `None` if the
+    /// shim holds it back or dropped it.
+    pub(super) fn down(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        packet: &mut Packet,
+    ) -> Option<InterfaceId> {
         match &mut self.shim {
-            None => Some(transmit),
-            Some(shim) => shim.outbound(now, transmit.packet),
+            None => Some(interface),
+            Some(shim) => shim.outbound_in_place(now, packet),
         }
     }
 
-    /// The same for a packet that may be too long for its way, and is then sent in fragments. `None` also if there is
-    /// nothing of it to send yet.
+    /// The same for a packet that waits until it is polled for.
+    pub(super) fn send_down(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) {
+        if let Some(interface) = self.down(now, interface, &mut packet) {
+            self.transmits.push_back(Transmit { interface, packet });
+        }
+    }
+
+    /// The same as [`down`](Self::down) for a packet that may be too long for its way, and is then sent in fragments. `None` also if
+    /// there is nothing of it to send yet.
     #[inline]
-    pub(super) fn down_in_fragments(&mut self, now: Instant, transmit: Transmit) -> Option<Transmit> {
-        let Some(mtu) = self.mtu_exceeded_by(&transmit.packet) else {
-            return self.down(now, transmit);
+    fn down_in_fragments(
+        &mut self,
+        now: Instant,
+        interface: InterfaceId,
+        packet: &mut Packet,
+    ) -> Option<InterfaceId> {
+        let Some(mtu) = self.mtu_exceeded_by(packet) else {
+            return self.down(now, interface, packet);
         };
         if !self.shim.as_ref().is_some_and(|s| s.takes_fragments()) {
-            let whole = self.down(now, transmit)?;
-            return self.fragmented(whole, mtu);
+            let interface = self.down(now, interface, packet)?;
+            let whole = core::mem::replace(packet, Packet::EMPTY);
+            let first = self.fragmented(
+                Transmit {
+                    interface,
+                    packet: whole,
+                },
+                mtu,
+            )?;
+            return Some(first.write_to(packet).interface);
         }
         let before = self.transmits.len();
-        let first = self.fragmented(transmit, mtu)?;
+        let whole = core::mem::replace(packet, Packet::EMPTY);
+        let first = self.fragmented(
+            Transmit {
+                interface,
+                packet: whole,
+            },
+            mtu,
+        )?;
         let rest = self.transmits.split_off(before);
         for fragment in core::iter::once(first).chain(rest) {
-            let sent = self.down(now, fragment);
-            self.transmits.extend(sent);
+            self.send_down(now, fragment.interface, fragment.packet);
         }
-        self.transmits.pop_front()
+        let first = self.transmits.pop_front()?;
+        Some(first.write_to(packet).interface)
     }
 
     /// The next packet of a transport that the shim lets go. What it holds back or has more to say about comes out when the
@@ -207,16 +227,19 @@ impl Host {
         loop {
             let departure = self.poll_whole(now, packet)?;
             let datagram = DatagramEnds::of(packet);
-            let transmit = Transmit {
-                interface: departure.interface,
-                packet: core::mem::replace(packet, Packet::EMPTY),
-            };
-            let goes = self.down_in_fragments(now, transmit);
+            let goes = self.down_in_fragments(now, departure.interface, packet);
             let busy_since = match (datagram, &mut self.udp) {
                 (Some(ends), Some(udp)) => udp.passes(ends, departure.busy_since, goes.is_some()),
                 _ => departure.busy_since.filter(|_| goes.is_some()),
             };
-            if let Some(transmit) = goes.or_else(|| self.transmits.pop_front()) {
+            if let Some(interface) = goes {
+                return Some(Departure {
+                    busy_since,
+                    ..interface.into()
+                });
+            }
+            *packet = Packet::EMPTY;
+            if let Some(transmit) = self.transmits.pop_front() {
                 return Some(Departure {
                     busy_since,
                     ..transmit.write_to(packet)

@@ -7,7 +7,7 @@ use super::{Counters, EXTENSION_OVERHEAD, count_sent};
 use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::SecretRng;
-use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::shim::{Count, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::{Packet, Payload};
@@ -52,15 +52,12 @@ impl CorrespondentNode {
             .map(|l| l.interface)
     }
 
-    fn over(&mut self, packet: Packet) -> Option<Transmit> {
+    fn over(&mut self, packet: &Packet) -> Option<InterfaceId> {
         let interface = self.interface_of(packet.ip.source);
         if interface.is_none() {
             self.counters.no_interface += 1;
         }
-        Some(Transmit {
-            interface: interface?,
-            packet,
-        })
+        interface
     }
 }
 
@@ -69,30 +66,26 @@ impl Shim for CorrespondentNode {
         self.core.own()
     }
 
-    fn inbound(&mut self, now: Instant, _interface: InterfaceId, mut packet: Packet) -> Inbound {
+    fn inbound_in_place(&mut self, now: Instant, _interface: InterfaceId, packet: &mut Packet) -> bool {
         if packet.ip.destination != self.core.own() {
-            return Inbound::Up(packet);
+            return true;
         }
         if let Payload::Mobility(_) = &packet.payload {
-            self.core.handle_mobility(now, &packet, &mut self.counters);
-            return Inbound::Taken;
+            self.core.handle_mobility(now, packet, &mut self.counters);
+            return false;
         }
         if let Payload::Icmpv6(message) = &packet.payload
             && let Some(error) = self.core.error_about_direct_way(now, message)
         {
             packet.payload = Payload::Icmpv6(error.for_transport(message.clone()));
-            return Inbound::Up(packet);
+            return true;
         }
-        if packet.home_address().is_some() && !self.core.replace_source(now, &mut packet, &mut self.counters)
-        {
-            return Inbound::Taken;
-        }
-        Inbound::Up(packet)
+        packet.home_address().is_none() || self.core.replace_source(now, packet, &mut self.counters)
     }
 
-    fn outbound(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+    fn outbound_in_place(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         if packet.ip.source == self.core.own() {
-            self.core.route(now, &mut packet, &mut self.counters);
+            self.core.route(now, packet, &mut self.counters);
         }
         self.over(packet)
     }
@@ -118,9 +111,9 @@ impl Shim for CorrespondentNode {
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {
         while let Some(packet) = self.core.poll_transmit() {
-            if let Some(transmit) = self.over(packet) {
-                count_sent(&mut self.counters, &transmit.packet);
-                return Some(transmit);
+            if let Some(interface) = self.over(&packet) {
+                count_sent(&mut self.counters, &packet);
+                return Some(Transmit { interface, packet });
             }
         }
         None

@@ -7,7 +7,6 @@ use crate::ilnp::correspondent::Correspondent;
 use crate::ilnp::mode::Mode;
 use crate::ilnp::nonce;
 use crate::ilnp::session_key::SessionKey;
-use crate::shim::Inbound;
 use crate::time::Instant;
 use bytes::Bytes;
 use core::net::Ipv6Addr;
@@ -25,18 +24,18 @@ const UNRECOGNIZED_OPTION: u8 = 2;
 
 impl Ilnp {
     /// An error. One about a packet of a session must quote its nonce and its locators, or anybody could send it.
-    pub(super) fn take_error(&mut self, now: Instant, mut packet: Packet) -> Inbound {
+    pub(super) fn take_error(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let Payload::Icmpv6(message) = &mut packet.payload else {
-            return Inbound::Up(packet);
+            return true;
         };
         let Some(quoted) = message.invoking().and_then(|bytes| Quoted::parse(bytes).ok()) else {
-            return Inbound::Up(packet);
+            return true;
         };
         let (source, destination) = (quoted.ip.source, quoted.ip.destination);
         // transports would take it for theirs, but the identity is never on the wire
         if source == self.identity && self.local.of(source).is_none() {
             self.out.counters.icmp_not_ours += 1;
-            return Inbound::Taken;
+            return false;
         }
         let (nid, local_nid) = (Nid::of(destination), Nid::of(source));
         let here = self.local.of(source).is_some();
@@ -51,7 +50,7 @@ impl Ilnp {
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
         let mut sessions = self.ilcc.between(nid, local_nid).peekable();
         if sessions.peek().is_none() {
-            return Inbound::Up(packet);
+            return true;
         }
         let found = match nonce {
             Some((nonce, _)) => sessions.find(|c| !is_plain(c) && at_locators(c) && nonce == c.local_nonce()),
@@ -62,13 +61,13 @@ impl Ilnp {
         let Some(key) = found else {
             if nonce.is_some() {
                 self.out.counters.icmp_not_ours += 1;
-                return Inbound::Taken;
+                return false;
             }
             // about a flow that is plain IPv6
-            return Inbound::Up(packet);
+            return true;
         };
         let Some(peer) = self.ilcc.by_key_mut(key) else {
-            return Inbound::Up(packet);
+            return true;
         };
         let identity = peer.identity();
         match (&message, nonce) {
@@ -85,7 +84,7 @@ impl Ilnp {
                 } else {
                     self.fall_back(key, source, destination);
                 }
-                return Inbound::Taken;
+                return false;
             }
             _ => {}
         }
@@ -93,7 +92,7 @@ impl Ilnp {
         let rule = if nonce.is_some() { rule } else { PseudoRule::Ipv6 };
         quote(message, quoted.between((self.identity, identity), rule, None));
         packet.ip.destination = self.identity;
-        Inbound::Up(packet)
+        true
     }
 
     /// An error that came with the nonce of a session: what it quotes of a packet of this host's, transports are to know again. The

@@ -10,7 +10,6 @@ use crate::ilnp::nonce::{self, Taken};
 use crate::ilnp::parties::Parties;
 use crate::ilnp::readdress::{adjust_to_addresses, is_fragment, sum_in_bytes};
 use crate::ilnp::session_key::SessionKey;
-use crate::shim::Inbound;
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::checksum::PseudoHeader;
@@ -19,30 +18,30 @@ use segue_wire::ilnp::{Locator, LocatorUpdate, Nid, Nonce};
 use segue_wire::{Packet, Payload, PseudoRule};
 
 impl Ilnp {
-    /// Takes a packet that arrived.
-    pub(super) fn take_in(&mut self, now: Instant, mut packet: Packet) -> Inbound {
+    /// Takes a packet that arrived: whether it goes up.
+    pub(super) fn take_in(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let destination = packet.ip.destination;
         if packet.ilnp_nonce().is_some() {
             let Some(state) = self.local.of(destination).map(|l| l.state) else {
                 if destination == self.identity {
                     self.out.counters.identity_on_wire += 1;
-                    return Inbound::Taken;
+                    return false;
                 }
-                return Inbound::Up(packet);
+                return true;
             };
-            let old = sum_in_bytes(&packet);
-            match nonce::take(&mut packet) {
+            let old = sum_in_bytes(packet);
+            match nonce::take(packet) {
                 Taken::One(nonce, rule) => {
                     return self.take_with_nonce(now, packet, state, nonce, rule, old);
                 }
                 _ => self.out.counters.several_nonces += 1,
             }
-            return Inbound::Taken;
+            return false;
         }
         match &packet.payload {
             Payload::Icmpv6(Icmpv6::LocatorUpdate(_)) => {
                 self.out.counters.lu_missing_nonce += 1;
-                return Inbound::Taken;
+                return false;
             }
             Payload::Icmpv6(message) if message.is_error() => return self.take_error(now, packet),
             _ => {}
@@ -54,25 +53,25 @@ impl Ilnp {
     fn take_with_nonce(
         &mut self,
         now: Instant,
-        mut packet: Packet,
+        packet: &mut Packet,
         state: LocatorState,
         nonce: Nonce,
         rule: PseudoRule,
         old: Option<PseudoHeader>,
-    ) -> Inbound {
+    ) -> bool {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         // an identity is never on the wire
         if Locator::of(source) == self.config.identity_prefix {
             self.out.counters.bad_source += 1;
-            return Inbound::Taken;
+            return false;
         }
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         // who calls may have looked this host up before it moved, and can be told where it is once the call is taken
         let taken = state != LocatorState::Withdrawn
             || match known.and_then(|key| self.ilcc.by_key_mut(key)) {
                 Some(peer) => peer.has_called_where_this_host_had_left(Locator::of(destination)),
-                None => may_be_first(&packet) && self.ilcc.owner(nid, Flow::up(&packet)).is_none(),
+                None => may_be_first(packet) && self.ilcc.owner(nid, Flow::up(packet)).is_none(),
             };
         if !taken {
             self.out.counters.stale_locator += 1;
@@ -80,22 +79,23 @@ impl Ilnp {
                 self.tell_again(now, key);
                 self.find_timeout();
             }
-            return Inbound::Taken;
+            return false;
         }
-        if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = packet.payload {
+        if let Payload::Icmpv6(Icmpv6::LocatorUpdate(message)) = &packet.payload {
+            let message = message.clone();
             self.take_locator_update(now, known, source, local_nid, message);
-            return Inbound::Taken;
+            return false;
         }
-        let flow = self.fragments.up(&packet);
-        let anew = self.begun_anew(now, &packet, nonce, flow);
+        let flow = self.fragments.up(packet);
+        let anew = self.begun_anew(now, packet, nonce, flow);
         let session = anew.or_else(|| self.session_of(now, source, destination, nonce, flow));
         let Some(key) = session else {
-            return Inbound::Taken;
+            return false;
         };
         let Some(peer) = self.ilcc.by_key_mut(key) else {
-            return Inbound::Taken;
+            return false;
         };
-        let rule = (packet.has_pseudo_rule() && !is_fragment(&packet)).then_some(rule);
+        let rule = (packet.has_pseudo_rule() && !is_fragment(packet)).then_some(rule);
         let tell = peer.on_packet(now, Locator::of(source), nonce, rule);
         let identity = peer.identity();
         let held = peer.take_held();
@@ -104,16 +104,12 @@ impl Ilnp {
             self.tell_peer(now, key);
             self.find_timeout();
         }
-        for packet in held {
-            if let Some(transmit) = self.send_out(now, packet) {
-                self.out.send(transmit);
-            }
-        }
-        self.give_identities(&mut packet, identity, old);
+        self.send_held(now, held);
+        self.give_identities(packet, identity, old);
         if self.config.translate_errors {
-            self.read_quotation(key, &mut packet);
+            self.read_quotation(key, packet);
         }
-        Inbound::Up(packet)
+        true
     }
 
     /// An update or an acknowledgement, of the session `known` by its nonce.
@@ -220,7 +216,7 @@ impl Ilnp {
 
     /// A packet without a nonce: of a session with a peer that speaks only IPv6; of one where nonces are only in the first
     /// packets and in signalling, by the locator (RFC 6741 section 5.4); or of none.
-    fn take_without_nonce(&mut self, now: Instant, mut packet: Packet) -> Inbound {
+    fn take_without_nonce(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         let plain = Mode::Plain {
@@ -231,13 +227,13 @@ impl Ilnp {
         let known = self.ilcc.between(nid, local_nid).find(|c| c.mode() == plain);
         let key = match known.map(Correspondent::key) {
             Some(key) => Some(key),
-            None if bare => self.session_at(now, &packet),
+            None if bare => self.session_at(now, packet),
             None => None,
         };
         let Some(peer) = key.and_then(|key| self.ilcc.by_key_mut(key)) else {
             return self.up_unless_confused(packet);
         };
-        let old = sum_in_bytes(&packet);
+        let old = sum_in_bytes(packet);
         let identity = peer.identity();
         if peer.mode() == plain {
             peer.was_heard(now);
@@ -247,11 +243,11 @@ impl Ilnp {
             match self.local.of(destination).map(|l| l.state) {
                 Some(LocatorState::Withdrawn) if !called_here => {
                     self.out.counters.stale_locator += 1;
-                    return Inbound::Taken;
+                    return false;
                 }
                 Some(_) => {
                     peer.was_heard_at(now, Locator::of(source));
-                    let (key, flow) = (peer.key(), Flow::up(&packet));
+                    let (key, flow) = (peer.key(), Flow::up(packet));
                     let tell = peer.must_know_our_nonce();
                     self.ilcc.claim(key, flow, now);
                     if tell {
@@ -263,8 +259,8 @@ impl Ilnp {
                 None => return self.up_unless_confused(packet),
             }
         }
-        self.give_identities(&mut packet, identity, old);
-        Inbound::Up(packet)
+        self.give_identities(packet, identity, old);
+        true
     }
 
     /// The session of a packet without a nonce, by its locator and its flow. A flow that is new belongs to a session of a
@@ -285,13 +281,13 @@ impl Ilnp {
     }
 
     /// Plain IPv6 passes, unless a transport would take it for a session's.
-    fn up_unless_confused(&mut self, packet: Packet) -> Inbound {
+    fn up_unless_confused(&mut self, packet: &Packet) -> bool {
         let source = packet.ip.source;
         if packet.ip.destination == self.identity && self.ilcc.of_identity(source).next().is_some() {
             self.out.counters.missing_nonce += 1;
-            return Inbound::Taken;
+            return false;
         }
-        Inbound::Up(packet)
+        true
     }
 
     /// A session for a first packet from a node at `source` to this one at `destination`.

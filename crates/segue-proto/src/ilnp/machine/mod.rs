@@ -23,7 +23,7 @@ use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::SecretRng;
 use crate::reachability::Reachability;
-use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::shim::{Count, Shim, ShimEvent};
 use crate::time::Instant;
 use core::net::Ipv6Addr;
 use segue_wire::ilnp::{Locator, Nid, Nonce};
@@ -300,11 +300,7 @@ impl Ilnp {
         if gave_up {
             self.tell_peer(now, key);
         }
-        for packet in held {
-            if let Some(transmit) = self.outbound(now, packet) {
-                self.out.send(transmit);
-            }
-        }
+        self.send_held(now, held);
     }
 
     fn forget_idle(&mut self, now: Instant) {
@@ -325,11 +321,11 @@ impl Shim for Ilnp {
         self.identity
     }
 
-    fn inbound(&mut self, now: Instant, _interface: InterfaceId, packet: Packet) -> Inbound {
+    fn inbound_in_place(&mut self, now: Instant, _interface: InterfaceId, packet: &mut Packet) -> bool {
         self.take_in(now, packet)
     }
 
-    fn outbound(&mut self, now: Instant, packet: Packet) -> Option<Transmit> {
+    fn outbound_in_place(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         self.send_out(now, packet)
     }
 

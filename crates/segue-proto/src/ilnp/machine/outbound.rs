@@ -21,31 +21,40 @@ use segue_wire::ilnp::{Locator, Nid, Nonce};
 use smallvec::SmallVec;
 
 impl Ilnp {
-    /// Gives a transport's packet its way.
-    pub(super) fn send_out(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+    /// Sends packets that had to wait.
+    pub(super) fn send_held(&mut self, now: Instant, held: impl IntoIterator<Item = Packet>) {
+        for mut packet in held {
+            if let Some(interface) = self.send_out(now, &mut packet) {
+                self.out.send(Transmit { interface, packet });
+            }
+        }
+    }
+
+    /// Gives a transport's packet its way, where it lies.
+    pub(super) fn send_out(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         if source != self.identity {
-            let interface = self.local.interface_of(source).unwrap_or_default();
-            return Some(Transmit { interface, packet });
+            return Some(self.local.interface_of(source).unwrap_or_default());
         }
-        let flow = self.fragments.down(&packet);
-        if is_call(&packet) {
+        let flow = self.fragments.down(packet);
+        if is_call(packet) {
             self.ilcc.note_call(now, destination, flow);
         }
-        if !self.must_quote(&packet)
-            && let Some(transmit) = self.send_as_before(now, flow, &mut packet)
+        if !self.must_quote(packet)
+            && let Some(interface) = self.send_as_before(now, flow, packet)
         {
-            return Some(transmit);
+            return Some(interface);
         }
         if destination.is_multicast() || destination.is_unicast_link_local() || destination.is_loopback() {
             return self.send_without_session(packet);
         }
-        let key = self.session_for(now, flow, &packet)?;
+        let key = self.session_for(now, flow, packet)?;
         let config = &self.config;
         let peer = self.ilcc.by_key_mut(key)?;
         match peer.mode() {
             Mode::Unresolved => {
                 peer.look_up(now, &mut self.out);
+                let packet = core::mem::replace(packet, Packet::EMPTY);
                 if !peer.hold(packet, config.max_held as usize) {
                     self.out.counters.no_remote_locator += 1;
                 }
@@ -73,7 +82,12 @@ impl Ilnp {
     }
 
     /// Sends a packet of a session between locators of both ends.
-    fn send_by_locators(&mut self, now: Instant, key: SessionKey, mut packet: Packet) -> Option<Transmit> {
+    fn send_by_locators(
+        &mut self,
+        now: Instant,
+        key: SessionKey,
+        packet: &mut Packet,
+    ) -> Option<InterfaceId> {
         let config = &self.config;
         let peer = self.ilcc.by_key_mut(key)?;
         let locals = locals_for(peer, &self.local);
@@ -105,7 +119,7 @@ impl Ilnp {
                 return None;
             }
         }
-        let ((local, interface), remote) = share(config.sharing, &locals, &remotes, peer, &packet);
+        let ((local, interface), remote) = share(config.sharing, &locals, &remotes, peer, packet);
         let addresses = (local.address(peer.local_nid()), remote.address(peer.nid()));
         let preference = self.local.of(addresses.0).map_or(10, |l| l.preference);
         peer.was_sent_to_at(now, remote, (local, preference), remotes.first().copied());
@@ -123,16 +137,16 @@ impl Ilnp {
         }
         let watched = peer.reachability().and_then(Reachability::poll_timeout);
         if self.config.translate_errors {
-            quote_as_sent(&mut packet, addresses, peer.remote_nonce().map(|n| (n, rule)));
+            quote_as_sent(packet, addresses, peer.remote_nonce().map(|n| (n, rule)));
         }
-        readdress(&mut packet, addresses, carried.then_some((nonce, rule)));
+        readdress(packet, addresses, carried.then_some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
         self.note_timeout_of(watched);
-        Some(Transmit { interface, packet })
+        Some(interface)
     }
 
     /// The way that the last packet took, if nothing has changed and there is nothing to think about.
-    fn send_as_before(&mut self, now: Instant, flow: Flow, packet: &mut Packet) -> Option<Transmit> {
+    fn send_as_before(&mut self, now: Instant, flow: Flow, packet: &mut Packet) -> Option<InterfaceId> {
         let config = &self.config;
         let peer = self
             .ilcc
@@ -147,10 +161,7 @@ impl Ilnp {
         readdress(packet, (way.source, way.destination), Some((nonce, rule)));
         self.out.counters.ilnp_sent += 1;
         self.note_timeout_of(watched);
-        Some(Transmit {
-            interface: way.interface,
-            packet: core::mem::replace(packet, Packet::EMPTY),
-        })
+        Some(way.interface)
     }
 
     /// The session of a packet that is sent: that of its flow, or this host's call to where it goes. A session that the
@@ -266,7 +277,7 @@ impl Ilnp {
     }
 
     /// Plain IPv6 between the addresses that the peer's transport knows.
-    fn send_plain(&mut self, now: Instant, key: SessionKey, mut packet: Packet) -> Option<Transmit> {
+    fn send_plain(&mut self, now: Instant, key: SessionKey, packet: &mut Packet) -> Option<InterfaceId> {
         let peer = self.ilcc.by_key_mut(key)?;
         let Mode::Plain { mut local, remote } = peer.mode() else {
             return None;
@@ -282,23 +293,22 @@ impl Ilnp {
         }
         peer.was_sent_to(now);
         if self.config.translate_errors {
-            quote_as_sent(&mut packet, (local, remote), None);
+            quote_as_sent(packet, (local, remote), None);
         }
-        readdress(&mut packet, (local, remote), None);
+        readdress(packet, (local, remote), None);
         self.out.counters.plain_sent += 1;
-        let interface = self.local.interface_of(local)?;
-        Some(Transmit { interface, packet })
+        self.local.interface_of(local)
     }
 
     /// To a group, or to a node on the link.
-    fn send_without_session(&mut self, mut packet: Packet) -> Option<Transmit> {
+    fn send_without_session(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
         let Some((locator, interface)) = self.local.in_use(self.config.nid).first().copied() else {
             self.out.counters.no_local_locator += 1;
             return None;
         };
         let addresses = (locator.address(self.config.nid), packet.ip.destination);
-        readdress(&mut packet, addresses, None);
-        Some(Transmit { interface, packet })
+        readdress(packet, addresses, None);
+        Some(interface)
     }
 }
 

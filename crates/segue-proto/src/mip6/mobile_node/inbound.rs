@@ -6,14 +6,14 @@ use crate::mip6::config::is_routable_unicast;
 use crate::mip6::direct_error::DirectError;
 use crate::mip6::is_signalling;
 use crate::mip6::tunnel::TunnelError;
-use crate::shim::Inbound;
 use crate::time::Instant;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::{Packet, Payload};
 
 impl MobileNode {
-    pub(super) fn take(&mut self, now: Instant, interface: InterfaceId, mut packet: Packet) -> Inbound {
+    /// Takes a packet: whether it goes up.
+    pub(super) fn take(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool {
         if let Payload::Icmpv6(Icmpv6::RouterAdvertisement(advertisement)) = &packet.payload {
             if packet.nd_is_valid() {
                 let router = packet.ip.source;
@@ -21,7 +21,7 @@ impl MobileNode {
                     .handle_advertisement(now, interface, router, advertisement);
                 self.follow(now);
             }
-            return Inbound::Up(packet);
+            return true;
         }
         let destination = packet.ip.destination;
         if destination == self.config.home_address {
@@ -31,53 +31,55 @@ impl MobileNode {
                 && matches!(header.message, MobilityMessage::HomeTest(_))
             {
                 self.counters.outside_tunnel += 1;
-                return Inbound::Taken;
+                return false;
             }
             return self.take_at_home_address(now, packet);
         }
         if !self.movement.is_assigned(destination) {
-            return Inbound::Up(packet);
+            return true;
         }
         if let Some(home_address) = packet.extensions.iter().find_map(|e| e.type_2_home_address()) {
             if home_address != self.config.home_address {
                 self.counters.not_our_home_address += 1;
-                return Inbound::Taken;
+                return false;
             }
             // section 6.1: only a Binding Acknowledgement may come this way
             if let Payload::Mobility(header) = &packet.payload
                 && !matches!(header.message, MobilityMessage::BindingAcknowledgement(_))
             {
                 self.counters.malformed += 1;
-                return Inbound::Taken;
+                return false;
             }
             packet.ip.destination = home_address;
             packet.extensions.retain(|e| e.type_2_home_address().is_none());
-            if !is_signalling(&packet) {
+            if !is_signalling(packet) {
                 self.counters.optimized_in += 1;
                 self.note_direct(now, packet.home_address().unwrap_or(packet.ip.source));
             }
             return self.take_at_home_address(now, packet);
         }
-        match packet.payload {
+        match &mut packet.payload {
             Payload::Ipv6(inner) if inner.ip.destination == self.config.home_address => {
                 if packet.ip.source != self.config.home_agent {
                     self.counters.tunnel_source_mismatch += 1;
-                    return Inbound::Taken;
+                    return false;
                 }
-                self.counters.tunnelled_in += u64::from(!is_signalling(&inner));
-                self.take_at_home_address(now, *inner)
+                self.counters.tunnelled_in += u64::from(!is_signalling(inner));
+                let inner = core::mem::replace(&mut **inner, Packet::EMPTY);
+                *packet = inner;
+                self.take_at_home_address(now, packet)
             }
-            Payload::Mobility(ref header) => {
+            Payload::Mobility(header) => {
                 // the rest is for the home address
                 match header.message {
                     MobilityMessage::CareOfTest(_) | MobilityMessage::BindingError { .. } => {
-                        self.take_mobility(now, &packet);
+                        self.take_mobility(now, packet);
                     }
                     _ => self.counters.unexpected += 1,
                 }
-                Inbound::Taken
+                false
             }
-            Payload::Icmpv6(ref error) if error.is_error() => {
+            Payload::Icmpv6(error) if error.is_error() => {
                 if let Some(error) = TunnelError::parse(error) {
                     return self.take_tunnel_error(packet, error);
                 }
@@ -88,22 +90,22 @@ impl MobileNode {
                 {
                     return self.take_direct_error(now, packet, direct);
                 }
-                Inbound::Up(packet)
+                true
             }
-            _ => Inbound::Up(packet),
+            _ => true,
         }
     }
 
     /// An error about a packet that this node has sent through the tunnel to its home agent: for the transport that it is
     /// of (RFC 2473 section 8). A path MTU stays what it is, since transports subtract
     /// [`overhead`](crate::shim::Shim::overhead) themselves.
-    fn take_tunnel_error(&mut self, mut packet: Packet, error: TunnelError) -> Inbound {
+    fn take_tunnel_error(&mut self, packet: &mut Packet, error: TunnelError) -> bool {
         let ours = error.entry == packet.ip.destination
             && error.exit == self.config.home_agent
             && error.source == self.config.home_address;
         let Some(mut message) = error.relayed.filter(|_| ours) else {
             self.counters.tunnel_errors_dropped += 1;
-            return Inbound::Taken;
+            return false;
         };
         if let (Icmpv6::PacketTooBig { mtu, .. }, Payload::Icmpv6(Icmpv6::PacketTooBig { mtu: path, .. })) =
             (&mut message, &packet.payload)
@@ -114,13 +116,13 @@ impl MobileNode {
         packet.ip.source = packet.ip.destination;
         packet.ip.destination = self.config.home_address;
         packet.payload = Payload::Icmpv6(message);
-        Inbound::Up(packet)
+        true
     }
 
     /// An error about a packet that this node has sent the direct way: for the transport that it is of. It must be of this care-of
     /// address, to somebody that it talks to; what else it quotes, the transport verifies as without mobility (RFC 8201 section
     /// 4, RFC 5927).
-    fn take_direct_error(&mut self, now: Instant, mut packet: Packet, error: DirectError) -> Inbound {
+    fn take_direct_error(&mut self, now: Instant, packet: &mut Packet, error: DirectError) -> bool {
         let known = match error.routed_to {
             None => self.peers.get(error.destination).is_some(),
             // a peer that is mobile too
@@ -132,38 +134,31 @@ impl MobileNode {
         let ours = error.source == packet.ip.destination
             && error.home_address == Some(self.config.home_address)
             && known;
-        let Payload::Icmpv6(message) = packet.payload else {
-            return Inbound::Taken;
-        };
         if !ours {
             self.counters.unexpected += 1;
-            return Inbound::Taken;
+            return false;
         }
+        let Payload::Icmpv6(message) = core::mem::replace(&mut packet.payload, Payload::NoNextHeader) else {
+            return false;
+        };
         packet.ip.destination = self.config.home_address;
         packet.payload = Payload::Icmpv6(error.for_transport(message));
-        Inbound::Up(packet)
+        true
     }
 
     /// A packet to the home address, wherever that brought it.
-    fn take_at_home_address(&mut self, now: Instant, mut packet: Packet) -> Inbound {
+    fn take_at_home_address(&mut self, now: Instant, packet: &mut Packet) -> bool {
         match &packet.payload {
             Payload::Mobility(_) => {
-                self.take_mobility(now, &packet);
-                return Inbound::Taken;
+                self.take_mobility(now, packet);
+                return false;
             }
             Payload::Icmpv6(error @ Icmpv6::ParameterProblem { .. }) => {
                 self.handle_parameter_problem(now, packet.ip.source, error);
             }
             _ => {}
         }
-        let replaced = self
-            .correspondent
-            .replace_source(now, &mut packet, &mut self.counters);
-        if replaced {
-            Inbound::Up(packet)
-        } else {
-            Inbound::Taken
-        }
+        self.correspondent.replace_source(now, packet, &mut self.counters)
     }
 
     /// A mobility header: for the mobile node, or for the correspondent that it is too.

@@ -16,7 +16,7 @@ use crate::address::AddressEvent;
 use crate::contract::{InterfaceId, LinkEvent, LocalAddress, Transmit};
 use crate::random::{SecretRng, Stream};
 use crate::reachability::Step;
-use crate::shim::{Count, Inbound, Shim, ShimEvent};
+use crate::shim::{Count, Shim, ShimEvent};
 use crate::time::{Duration, Instant};
 use core::fmt;
 use core::net::Ipv6Addr;
@@ -254,35 +254,34 @@ impl MobileNode {
     }
 
     /// Sends a packet of our own making. What comes from the home address takes the tunnel if the node is away.
-    fn send(&mut self, packet: Packet) {
-        let transmit = if packet.ip.source == self.config.home_address {
-            self.sent_from_home(packet)
+    fn send(&mut self, mut packet: Packet) {
+        let interface = if packet.ip.source == self.config.home_address {
+            self.sent_from_home(&mut packet)
         } else {
-            self.over(packet)
+            self.over(&packet)
         };
-        if let Some(transmit) = transmit {
-            if is_signalling(&transmit.packet) {
-                count_sent(&mut self.counters, &transmit.packet);
+        if let Some(interface) = interface {
+            if is_signalling(&packet) {
+                count_sent(&mut self.counters, &packet);
             }
-            self.transmits.push_back(transmit);
+            self.transmits.push_back(Transmit { interface, packet });
         }
     }
 
     /// Over the home link, or through the tunnel (section 11.3.1).
-    fn sent_from_home(&mut self, packet: Packet) -> Option<Transmit> {
+    fn sent_from_home(&mut self, packet: &mut Packet) -> Option<InterfaceId> {
         match self.attachment {
-            Attachment::Home(interface) => Some(Transmit { interface, packet }),
+            Attachment::Home(interface) => Some(interface),
             Attachment::Away(local) => {
-                let signalling = is_signalling(&packet);
-                let Some(packet) = encapsulate(local.address, self.config.home_agent, packet) else {
+                let signalling = is_signalling(packet);
+                let inner = core::mem::replace(packet, Packet::EMPTY);
+                let Some(outer) = encapsulate(local.address, self.config.home_agent, inner) else {
                     self.counters.tunnel_limit += 1;
                     return None;
                 };
+                *packet = outer;
                 self.counters.tunnelled_out += u64::from(!signalling);
-                Some(Transmit {
-                    interface: local.interface,
-                    packet,
-                })
+                Some(local.interface)
             }
             Attachment::Nowhere => {
                 self.counters.no_care_of_address += 1;
@@ -292,15 +291,12 @@ impl MobileNode {
     }
 
     /// Over the interface that the packet's source is on.
-    fn over(&mut self, packet: Packet) -> Option<Transmit> {
+    fn over(&mut self, packet: &Packet) -> Option<InterfaceId> {
         let interface = self.movement.interface_of(packet.ip.source);
         if interface.is_none() {
             self.counters.no_interface += 1;
         }
-        Some(Transmit {
-            interface: interface?,
-            packet,
-        })
+        interface
     }
 
     /// A packet came. Whether it is the answer to a probe, and is taken.
@@ -335,8 +331,12 @@ impl MobileNode {
             Step::Probe => {
                 let request = silence.request(source);
                 self.counters.probes_sent += 1;
-                let transmit = self.over(request);
-                self.transmits.extend(transmit);
+                if let Some(interface) = self.over(&request) {
+                    self.transmits.push_back(Transmit {
+                        interface,
+                        packet: request,
+                    });
+                }
             }
             Step::Silent { .. } => {
                 self.counters.networks_silent += 1;
@@ -357,13 +357,13 @@ impl MobileNode {
     }
 
     /// A transport's packet from the home address (section 11.3.1).
-    fn outbound_from_home(&mut self, now: Instant, mut packet: Packet) -> Option<Transmit> {
+    fn outbound_from_home(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         let peer = packet.ip.destination;
         let direct = self.note_use(now, peer);
         if let Some(silence) = &mut self.silence {
             silence.on_sent(now, if direct { peer } else { self.config.home_agent });
         }
-        self.correspondent.route(now, &mut packet, &mut self.counters);
+        self.correspondent.route(now, packet, &mut self.counters);
         let (true, Attachment::Away(local)) = (direct, self.attachment) else {
             return self.sent_from_home(packet);
         };
@@ -372,10 +372,7 @@ impl MobileNode {
         let option = ExtensionHeader::home_address(self.config.home_address);
         packet.extensions.insert(at, option);
         self.counters.optimized_out += 1;
-        Some(Transmit {
-            interface: local.interface,
-            packet,
-        })
+        Some(local.interface)
     }
 }
 
@@ -391,16 +388,16 @@ impl Shim for MobileNode {
         self.config.home_address
     }
 
-    fn inbound(&mut self, now: Instant, interface: InterfaceId, packet: Packet) -> Inbound {
-        if self.note_heard(now, &packet) {
-            return Inbound::Taken;
+    fn inbound_in_place(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> bool {
+        if self.note_heard(now, packet) {
+            return false;
         }
-        let inbound = self.take(now, interface, packet);
+        let goes_up = self.take(now, interface, packet);
         self.flush_correspondent();
-        inbound
+        goes_up
     }
 
-    fn outbound(&mut self, now: Instant, packet: Packet) -> Option<Transmit> {
+    fn outbound_in_place(&mut self, now: Instant, packet: &mut Packet) -> Option<InterfaceId> {
         if packet.ip.source == self.config.home_address {
             self.outbound_from_home(now, packet)
         } else {
