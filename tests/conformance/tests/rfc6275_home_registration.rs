@@ -299,6 +299,43 @@ fn s11_7_1_a_binding_is_refreshed_before_it_ends() {
     assert_eq!(net.counts(MN).binding_updates_sent, 1 + 5);
 }
 
+/// Section 11.7.1: what could not be refreshed when it was time, since there was no link, is when there is one.
+#[test]
+fn s11_7_1_a_refresh_that_falls_into_a_loss_of_the_link_is_made_up_for() {
+    for lost_at in [74, 70] {
+        let mut net = away(|config| config.home_lifetime = secs(100));
+        net.run(secs(lost_at));
+        net.detach(MN, 1);
+        net.run(secs(8));
+        net.link_up(MN, 1);
+        net.attach(MN, 1, CARE_OF);
+        net.run(secs(1));
+        assert_eq!(net.counts(MN).binding_updates_sent, 2, "lost at {lost_at} s");
+        net.run(secs(60));
+        assert!(net.agents[0].intercepts(net.now, HOME), "lost at {lost_at} s");
+        // back where it was, which is no handoff
+        assert_eq!(net.counts(MN).handoffs_begun, 1);
+        assert_eq!(net.counts(MN).bindings_expired, 0);
+    }
+}
+
+/// Sections 11.7.3 and 11.8: a binding lasts from the update that was acknowledged, and not from the first that was not.
+#[test]
+fn s11_7_3_a_home_agent_that_was_away_for_longer_than_the_lifetime_has_the_binding_again_for_good() {
+    let mut net = away(|config| config.home_lifetime = secs(40));
+    net.fate = Box::new(|_, packet| packet.ip.destination != HOME_AGENT);
+    net.run(secs(120));
+    assert!(!net.agents[0].intercepts(net.now, HOME));
+    net.fate = Box::new(|_, _| true);
+    // the slowest pace is 32 s
+    net.run(secs(33));
+    assert!(net.agents[0].intercepts(net.now, HOME));
+    net.run(secs(600));
+    assert!(net.agents[0].intercepts(net.now, HOME));
+    assert_eq!(net.mobile(MN).registered(), Some(CARE_OF));
+    assert_eq!(net.counts(MN).bindings_expired, 1);
+}
+
 /// Section 10.3.1: a mobile node that vanishes is forgotten when the lifetime is over.
 #[test]
 fn s9_1_a_binding_ends_with_its_lifetime() {

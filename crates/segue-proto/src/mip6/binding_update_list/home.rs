@@ -106,6 +106,11 @@ impl HomeEntry {
         due
     }
 
+    /// Whether the binding is to be refreshed, and nothing is under way that would.
+    pub fn is_refresh_due(&self, now: Instant) -> bool {
+        self.pending.is_none() && self.registered.is_some_and(|r| r.is_to_be_refreshed(now))
+    }
+
     /// The home agent has had a later sequence number than ours.
     pub fn adopt_sequence(&mut self, theirs: u16) {
         debug_assert!(self.pending.is_some(), "it answers an update");

@@ -406,7 +406,9 @@ impl Peer {
         self.stop();
         self.refusals = 0;
         let lifetime = LIFETIME_UNIT * u64::from(granted);
-        self.registered = (granted > 0).then(|| Registered::new(now, pending, lifetime, lifetime * 3 / 4));
+        let sent = pending.first_sent();
+        self.registered =
+            (granted > 0).then(|| Registered::new(now, pending, sent, lifetime, lifetime * 3 / 4));
         let direct = granted > 0 && own_address == Some(pending.care_of_address());
         let before = core::mem::replace(&mut self.optimized, direct);
         (direct != before).then_some(direct)

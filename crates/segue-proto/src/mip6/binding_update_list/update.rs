@@ -12,6 +12,8 @@ pub(in crate::mip6) struct Registered {
     since: Instant,
     expires: Instant,
     refresh: Instant,
+    /// It was said that it is to be refreshed.
+    told: bool,
 }
 
 /// What is to be done about a binding now.
@@ -25,13 +27,21 @@ pub(in crate::mip6) enum Due {
 }
 
 impl Registered {
-    /// The binding that an update asked for, granted for so long; to be refreshed so long after the update was sent.
-    pub fn new(now: Instant, pending: &PendingUpdate, lifetime: Duration, refresh: Duration) -> Self {
+    /// The binding that an update asked for, granted for so long; to be refreshed so long after the update was sent, which was
+    /// at `sent`.
+    pub fn new(
+        now: Instant,
+        pending: &PendingUpdate,
+        sent: Instant,
+        lifetime: Duration,
+        refresh: Duration,
+    ) -> Self {
         Self {
             care_of_address: pending.care_of_address,
             since: now,
-            expires: pending.first_sent + lifetime,
-            refresh: pending.first_sent + refresh,
+            expires: sent + lifetime,
+            refresh: sent + refresh,
+            told: false,
         }
     }
 
@@ -51,16 +61,25 @@ impl Registered {
         self.expires > now
     }
 
+    /// Whether it is to be refreshed, whether that was said or not.
+    pub fn is_to_be_refreshed(&self, now: Instant) -> bool {
+        self.refresh <= now
+    }
+
     pub fn poll_timeout(&self) -> Instant {
-        self.refresh.min(self.expires)
+        if self.told {
+            self.expires
+        } else {
+            self.refresh.min(self.expires)
+        }
     }
 
     /// What is to be done about it now; it is said once.
     pub fn take_due(&mut self, now: Instant) -> Due {
         if self.expires <= now {
             Due::Expired
-        } else if self.refresh <= now {
-            self.refresh = self.expires;
+        } else if self.refresh <= now && !self.told {
+            self.told = true;
             Due::Refresh
         } else {
             Due::Nothing
@@ -79,6 +98,8 @@ pub(in crate::mip6) struct PendingUpdate {
     first_sequence: u16,
     /// When that was.
     first_sent: Instant,
+    /// When it was sent last.
+    last_sent: Instant,
     retransmission: Retransmission,
     /// What authenticates it at a correspondent.
     authorization: Option<Authorization>,
@@ -107,6 +128,7 @@ impl PendingUpdate {
             lifetime,
             first_sequence: sequence,
             first_sent: now,
+            last_sent: now,
             retransmission: Retransmission::begin(now, timeout),
             authorization: None,
             reported: false,
@@ -156,6 +178,21 @@ impl PendingUpdate {
         sequence.wrapping_sub(self.first_sequence) <= last.wrapping_sub(self.first_sequence)
     }
 
+    /// When it was sent first.
+    pub fn first_sent(&self) -> Instant {
+        self.first_sent
+    }
+
+    /// When the transmission with `sequence` was sent, of which `last` was the last. Of one in between it is not known: that is then
+    /// taken for the first, so that a binding is not thought to last longer than it does.
+    pub fn sent_at(&self, sequence: u16, last: u16) -> Instant {
+        if sequence == last {
+            self.last_sent
+        } else {
+            self.first_sent
+        }
+    }
+
     /// The transmission that is due has to wait until then.
     pub fn postpone(&mut self, until: Instant) {
         self.retransmission.postpone(until);
@@ -165,6 +202,7 @@ impl PendingUpdate {
     pub fn again(&mut self, now: Instant, max: Duration) -> bool {
         let retransmits = self.retransmission.is_begun();
         self.retransmission.again(now, max);
+        self.last_sent = now;
         retransmits
     }
 
@@ -177,6 +215,7 @@ impl PendingUpdate {
     pub fn renumber(&mut self, sequence: u16) {
         self.first_sequence = sequence;
         self.first_sent = self.retransmission.next();
+        self.last_sent = self.first_sent;
     }
 
     /// The transmission to come is after so long.

@@ -74,7 +74,13 @@ impl MobileNode {
         let registered = self.home.registered().map(Registered::care_of_address);
         match self.home.take_due(now) {
             Due::Nothing => {}
-            Due::Expired => self.counters.bindings_expired += 1,
+            Due::Expired => {
+                self.counters.bindings_expired += 1;
+                // the acknowledgement came when the binding was over, or the last one said no
+                if self.home.pending().is_none() && registered.is_some() && self.own_address() == registered {
+                    self.begin_home_registration(now);
+                }
+            }
             Due::Refresh => {
                 if self.home.pending().is_none() && self.own_address() == registered {
                     self.begin_home_registration(now);
@@ -130,7 +136,7 @@ impl MobileNode {
             }
             // what is to be deleted is not there (section 10.3.2)
             binding_status::NOT_HOME_AGENT if pending.lifetime() == 0 => {
-                self.home_registration_done(now, header, &pending, 0);
+                self.home_registration_done(now, header, &pending, acknowledgement.sequence, 0);
             }
             status if may_pass(status) => self.register_later(now),
             // nothing that this node could do about it would help (section 11.7.3), but a move may
@@ -140,7 +146,10 @@ impl MobileNode {
                 self.home_registration_failed();
             }
             _ => {
-                self.home_registration_done(now, header, &pending, acknowledgement.lifetime);
+                let BindingAcknowledgement {
+                    sequence, lifetime, ..
+                } = acknowledgement;
+                self.home_registration_done(now, header, &pending, sequence, lifetime);
             }
         }
     }
@@ -150,9 +159,11 @@ impl MobileNode {
         now: Instant,
         header: &MobilityHeader,
         pending: &PendingUpdate,
+        sequence: u16,
         granted: u16,
     ) {
         let granted = granted.min(pending.lifetime());
+        let sent = pending.sent_at(sequence, self.home.sequence());
         let registered = (granted > 0).then(|| {
             let lifetime = LIFETIME_UNIT * u64::from(granted);
             let advice = header.options.iter().find_map(|option| match option {
@@ -162,7 +173,7 @@ impl MobileNode {
                 }
                 _ => None,
             });
-            Registered::new(now, pending, lifetime, advice.unwrap_or(lifetime * 3 / 4))
+            Registered::new(now, pending, sent, lifetime, advice.unwrap_or(lifetime * 3 / 4))
         });
         self.home.on_acknowledged(registered);
         if pending.lifetime() == 0 {

@@ -7,6 +7,7 @@ use crate::mip6::direct_error::DirectError;
 use crate::mip6::is_signalling;
 use crate::mip6::tunnel::TunnelError;
 use crate::time::Instant;
+use core::net::Ipv6Addr;
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::mobility::MobilityMessage;
 use segue_wire::{Packet, Payload};
@@ -39,24 +40,7 @@ impl MobileNode {
             return true;
         }
         if let Some(home_address) = packet.extensions.iter().find_map(|e| e.type_2_home_address()) {
-            if home_address != self.config.home_address {
-                self.counters.not_our_home_address += 1;
-                return false;
-            }
-            // section 6.1: only a Binding Acknowledgement may come this way
-            if let Payload::Mobility(header) = &packet.payload
-                && !matches!(header.message, MobilityMessage::BindingAcknowledgement(_))
-            {
-                self.counters.malformed += 1;
-                return false;
-            }
-            packet.ip.destination = home_address;
-            packet.extensions.retain(|e| e.type_2_home_address().is_none());
-            if !is_signalling(packet) {
-                self.counters.optimized_in += 1;
-                self.note_direct(now, packet.home_address().unwrap_or(packet.ip.source));
-            }
-            return self.take_at_home_address(now, packet);
+            return self.take_routed(now, packet, home_address);
         }
         match &mut packet.payload {
             Payload::Ipv6(inner) if inner.ip.destination == self.config.home_address => {
@@ -65,8 +49,7 @@ impl MobileNode {
                     return false;
                 }
                 self.counters.tunnelled_in += u64::from(!is_signalling(inner));
-                let inner = core::mem::replace(&mut **inner, Packet::EMPTY);
-                *packet = inner;
+                *packet = core::mem::replace(&mut **inner, Packet::EMPTY);
                 self.take_at_home_address(now, packet)
             }
             Payload::Mobility(header) => {
@@ -94,6 +77,28 @@ impl MobileNode {
             }
             _ => true,
         }
+    }
+
+    /// A packet with a type 2 routing header to `home_address`: it came the direct way.
+    fn take_routed(&mut self, now: Instant, packet: &mut Packet, home_address: Ipv6Addr) -> bool {
+        if home_address != self.config.home_address {
+            self.counters.not_our_home_address += 1;
+            return false;
+        }
+        // section 6.1: only a Binding Acknowledgement may come this way
+        if let Payload::Mobility(header) = &packet.payload
+            && !matches!(header.message, MobilityMessage::BindingAcknowledgement(_))
+        {
+            self.counters.malformed += 1;
+            return false;
+        }
+        packet.ip.destination = home_address;
+        packet.extensions.retain(|e| e.type_2_home_address().is_none());
+        if !is_signalling(packet) {
+            self.counters.optimized_in += 1;
+            self.note_direct(now, packet.home_address().unwrap_or(packet.ip.source));
+        }
+        self.take_at_home_address(now, packet)
     }
 
     /// An error about a packet that this node has sent through the tunnel to its home agent: for the transport that it is

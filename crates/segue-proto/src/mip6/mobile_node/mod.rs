@@ -211,6 +211,9 @@ impl MobileNode {
         // back where it was, and the home agent knows or is being told
         if !self.home.knows(address, self.is_at_home()) {
             self.begin_handoff(now, address);
+        } else if self.home.is_refresh_due(now) {
+            // while it could not be (section 11.7.1)
+            self.begin_home_registration(now);
         }
         self.last_address = Some(address);
     }

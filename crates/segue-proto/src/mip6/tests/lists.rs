@@ -185,7 +185,13 @@ fn what_a_correspondent_waits_for_is_the_earliest_of_its_timers() {
     assert_eq!(peers.poll_timeout(), Some(at(30)));
     let mut home = HomeEntry::default();
     assert_eq!(home.poll_timeout(), None);
-    let binding = Registered::new(at(0), &update, Duration::from_secs(90), Duration::from_secs(20));
+    let binding = Registered::new(
+        at(0),
+        &update,
+        at(0),
+        Duration::from_secs(90),
+        Duration::from_secs(20),
+    );
     home.on_acknowledged(Some(binding));
     assert_eq!(home.poll_timeout(), Some(at(20)));
     home.begin(at(0), node(5), 10, Duration::from_secs(10));
