@@ -7,6 +7,7 @@ mod replays;
 use segue_conformance::shims::{
     Fate, Shims, datagram, header, locator, ms, nid, parameter_problem, update_in, with_nonce,
 };
+use segue_proto::Duration;
 use segue_proto::ilnp::{Config, Handoff, LocatorState, Mode, PeerConfig};
 use segue_proto::shim::ShimEvent;
 use segue_wire::icmpv6::Icmpv6;
@@ -367,9 +368,8 @@ fn both_ends_moving_at_once_by_hard_handoff_need_the_directory() {
     }
 }
 
-/// Every peer with a session is told, and the handoff is done when the last has acknowledged.
-#[test]
-fn all_correspondents_are_told() {
+/// Three hosts, of which the first talks to both others.
+fn talking_to_two() -> Shims {
     let mut shims = Shims::new([
         config(Handoff::Hard),
         config(Handoff::Hard),
@@ -386,6 +386,22 @@ fn all_correspondents_are_told() {
         shims.send(0, peer, b"hello");
         shims.run_for(ms(50));
     }
+    shims
+}
+
+/// How long the handoffs of the first host took that were done.
+fn delays(shims: &Shims) -> Vec<Duration> {
+    let done = shims.hosts[0].events.iter().filter_map(|(_, e)| match e {
+        ShimEvent::HandoffDone { delay, .. } => Some(*delay),
+        _ => None,
+    });
+    done.collect()
+}
+
+/// Every peer with a session is told, and the handoff is done when the last has acknowledged.
+#[test]
+fn all_correspondents_are_told() {
+    let mut shims = talking_to_two();
     let mut lost = false;
     shims.fate = Box::new(move |_, packet| {
         let to_last = packet.ip.destination == locator(3).address(nid(2));
@@ -397,19 +413,30 @@ fn all_correspondents_are_told() {
     });
     shims.arrive(0, 1, locator(9));
     shims.run_for(ms(5000));
-    let delays: Vec<_> = shims.hosts[0]
-        .events
-        .iter()
-        .filter_map(|(_, e)| match e {
-            ShimEvent::HandoffDone { delay, .. } => Some(*delay),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(delays, [ms(1020)]);
+    assert_eq!(delays(&shims), [ms(1020)]);
     assert_eq!(shims.counters(0).handoffs, 1);
     for peer in shims.hosts[0].shim.correspondents() {
         assert_eq!(peer.mode(), Mode::Ilnp);
     }
+}
+
+/// One who is off is given up: with the others the handoff is done, and took as long as they did.
+#[test]
+fn a_correspondent_that_is_off_does_not_undo_what_the_others_have_acknowledged() {
+    let mut shims = talking_to_two();
+    shims.directory = false;
+    let (last, off) = (shims.identity(2), locator(3).address(nid(2)));
+    shims.fate = Box::new(move |_, packet| {
+        if packet.ip.destination == off {
+            Fate::Lost
+        } else {
+            Fate::Arrives
+        }
+    });
+    shims.arrive(0, 1, locator(9));
+    shims.run_for(ms(200_000));
+    assert!(shims.reported(0, |e| *e == ShimEvent::HandoffFailed { peer: last }));
+    assert_eq!(delays(&shims), [ms(20)]);
 }
 
 /// Signalling is counted (claim I13): an update of one locator is 40 + 8 + 8 + 12 bytes.

@@ -86,7 +86,8 @@ impl Ilnp {
             }
         }
         if failed {
-            self.handover = None;
+            // the others may have acknowledged it, or may yet
+            self.settle_handover();
         }
     }
 
