@@ -75,6 +75,8 @@ pub(super) struct Known {
     usable: bool,
     /// To be deleted, or deactivated.
     obsolete: bool,
+    /// The host has gone over to another since it has had this one: obsolete once that has been so for long enough.
+    left: bool,
     /// The peer was told to leave it alone.
     deactivated: bool,
     /// Its valid lifetime is over, or there is no more room for it: to be deleted, whatever else is configured.
@@ -117,6 +119,7 @@ impl Known {
             local,
             usable,
             obsolete: !usable,
+            left: false,
             deactivated: false,
             expired: false,
             gone: false,
@@ -175,6 +178,7 @@ impl Known {
     pub fn on_ready(&mut self, local: LocalAddress) -> bool {
         self.usable = true;
         self.obsolete = false;
+        self.left = false;
         self.expired = false;
         self.deprecated = false;
         self.local = local;
@@ -202,6 +206,16 @@ impl Known {
     /// There is no more room for it.
     pub fn give_up(&mut self) {
         self.expired = true;
+    }
+
+    /// The host has gone over to `serving`, this address or another.
+    pub fn on_switched(&mut self, serving: Option<Ipv6Addr>) {
+        self.left = Some(self.address()) != serving;
+    }
+
+    /// It is obsolete, if the host has been elsewhere for long enough.
+    pub fn on_delete_timer(&mut self) {
+        self.obsolete |= core::mem::take(&mut self.left);
     }
 
     /// It is left behind.

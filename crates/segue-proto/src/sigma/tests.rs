@@ -580,6 +580,26 @@ fn delete_after_switch_waits_its_delay_and_a_zigzag_cancels_it() {
 }
 
 #[test]
+fn an_address_that_was_obtained_anew_before_the_delete_is_not_deleted() {
+    let mut m = Mobile::until_ready(Config {
+        delete: Delete::AfterDelay,
+        ..Config::default()
+    });
+    m.beacons(1000, -72.0, -69.0);
+    m.answer(1050, AddressRequest::SetPrimary(A3), true);
+    m.down(1100, IF0, OLD);
+    m.beacon(1500, IF0, OLD, -70.0);
+    m.up(1500, IF0, OLD);
+    m.address(1520, L2);
+    m.trail();
+    m.timeout(2050);
+    assert!(m.trail().is_empty());
+    // it is there for the way back
+    m.beacons(3000, -65.0, -75.0);
+    assert_eq!(m.trail(), with("decision-point", switch_to(2)));
+}
+
+#[test]
 fn a_zigzag_after_the_delete_adds_the_address_again() {
     let mut m = Mobile::until_ready(Config {
         delete: Delete::AfterSwitch,

@@ -206,6 +206,8 @@ impl Sigma {
         }
         if granted && matches!(self.config.delete, Delete::AfterSwitch | Delete::AfterDelay) {
             self.delete_timer = Some(now + self.config.delete_delay);
+            let serving = self.serving;
+            self.known.iter_mut().for_each(|known| known.on_switched(serving));
         }
         self.delete_obsolete(now);
     }

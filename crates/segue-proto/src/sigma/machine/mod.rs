@@ -268,12 +268,7 @@ impl Sigma {
             self.reroute(now, address);
         }
         if self.delete_timer.take_if(|at| *at <= now).is_some() {
-            let serving = self.serving;
-            for known in &mut self.known {
-                if Some(known.address()) != serving {
-                    known.leave_behind();
-                }
-            }
+            self.known.iter_mut().for_each(Known::on_delete_timer);
             self.delete_obsolete(now);
         }
         if self.policy.poll_timeout().is_some_and(|at| at <= now) {
