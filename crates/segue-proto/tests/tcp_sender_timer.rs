@@ -43,6 +43,17 @@ fn timeouts_double_and_the_first_segment_goes_alone() {
 }
 
 #[test]
+fn a_duplicate_acknowledgement_between_two_timeouts_does_not_have_ssthresh_cut_again() {
+    // RFC 5681 section 3.1: it is held constant where the segment had been sent again by the timer
+    let mut s = ten(standard());
+    assert_eq!(wait(&mut s, ms(RTO)), [(1, 1000)]);
+    s.now += ms(RTT);
+    ack(&mut s, 1, &[]);
+    assert_eq!(wait(&mut s, ms(2 * RTO - RTT)), [(1, 1000)]);
+    assert_eq!(s.connection().snapshot().ssthresh, 5000);
+}
+
+#[test]
 fn the_timer_begins_anew_with_every_acknowledgement_of_new_data() {
     // RFC 6298 section 5.3
     let mut s = ten(standard());

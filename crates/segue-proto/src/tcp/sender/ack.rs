@@ -43,8 +43,11 @@ impl Sender {
         if self.peer.take(at, ack, window) {
             self.on_window_opened(now, ack);
         }
-        // a peer that answers is there, however small its window
-        self.timers.forget_retries();
+        // a peer that answers is there, however small its window; what was sent again by the timer still waits for this (RFC 5681
+        // section 3.1) where it acknowledges nothing
+        if advanced || !self.timers.is_running(Timer::Retransmission) {
+            self.timers.forget_retries();
+        }
         if nothing_to_learn {
             // the data of a peer that is only sent to: what follows would come to the same
             self.stop_retransmitting();
