@@ -213,6 +213,7 @@ impl Connections {
         match *event {
             ShimEvent::HandoffBegun { to, .. } => self.vertical.handoff_begun(now, node, to),
             ShimEvent::RouteChanged { to, .. } => self.vertical.told(now, to),
+            ShimEvent::HandoffDone { to, .. } => self.vertical.done(to),
             _ => {}
         }
         self.shims.shim_event(now, node, event);
@@ -270,6 +271,46 @@ mod tests {
         source_port: 1,
         destination_port: 2,
     };
+
+    #[test]
+    fn a_handoff_that_another_took_over_from_has_no_gap_of_later() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let way = Way::of(&Packet::EMPTY, InterfaceId(0));
+        let mut c = Connections::new(Vec::new(), Mobility::Shim);
+        let mut seq = 0;
+        let mut packet = |c: &mut Connections, ms: u64| {
+            let segment = Segment {
+                flow: FLOW,
+                seq,
+                length: 100,
+                bytes: 100,
+            };
+            seq += 100;
+            let mut entries = Entries::NONE;
+            entries.add(c.sent(at(ms), &way, &segment, None));
+            c.arrived(at(ms), 5, &way, entries, true);
+        };
+        let (first, to) = (Ipv6Addr::UNSPECIFIED, Ipv6Addr::LOCALHOST);
+        packet(&mut c, 400);
+        c.shim_event(
+            at(500),
+            5,
+            &ShimEvent::HandoffBegun {
+                from: None,
+                to: first,
+            },
+        );
+        c.shim_event(at(600), 5, &ShimEvent::HandoffBegun { from: None, to });
+        let delay = Duration::from_millis(100);
+        c.shim_event(at(700), 5, &ShimEvent::HandoffDone { to, delay });
+        for ms in [900, 1300, 1700, 2000, 60_000, 65_000] {
+            packet(&mut c, ms);
+        }
+        c.finish(at(66_000), |_| false);
+        let gaps = [0, 1].map(|n| c.flows()[0].gap_around(n, 5));
+        assert_eq!(gaps, [Some(Duration::from_millis(500)); 2]);
+        assert_eq!(c.shims().get(0).unwrap().done(), None);
+    }
 
     #[test]
     fn the_interruption_of_a_handoff_is_the_longest_gap_around_it() {

@@ -40,7 +40,7 @@ impl Exchanges {
 enum End {
     /// The last message was acknowledged, and for so long one or other had not been.
     Done(Instant, Duration),
-    /// The peer refused the address, or the host took it back.
+    /// The peer refused the address, the host took it back, or it has moved on.
     GivenUp(Instant),
 }
 
@@ -206,6 +206,10 @@ impl Handoffs {
     pub fn shim_event(&mut self, now: Instant, node: u32, event: &ShimEvent) {
         match *event {
             ShimEvent::HandoffBegun { from, to } => {
+                // nobody waits for the one before any longer
+                for number in self.of(node).open.clone() {
+                    self.end(node, number, End::GivenUp(now));
+                }
                 let number = self.begin(now, node, from, to);
                 self.all.update(number as usize, |handoff| handoff.asked = true);
             }

@@ -59,20 +59,20 @@ struct Stay {
 }
 
 /// An interface: a wire that says nothing of itself is up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Interface {
     id: InterfaceId,
     /// The network that it was connected to last.
     network: Option<u32>,
     is_up: bool,
     is_in_reach: bool,
-    /// Addresses that can be used.
-    addresses: u32,
+    /// Addresses that can be used. It may be said of one more than once.
+    addresses: SmallVec<[Ipv6Addr; 1]>,
 }
 
 impl Interface {
-    const fn has_path(&self) -> bool {
-        self.is_up && self.is_in_reach && self.addresses > 0
+    fn has_path(&self) -> bool {
+        self.is_up && self.is_in_reach && !self.addresses.is_empty()
     }
 }
 
@@ -140,7 +140,11 @@ impl Networks {
     /// An address of a host can be used.
     pub fn address_ready(&mut self, now: Instant, node: u32, local: LocalAddress) {
         let network = self.network_of(local.address);
-        self.addresses(now, node, local, |addresses| addresses + 1);
+        self.addresses(now, node, local, |addresses| {
+            if !addresses.contains(&local.address) {
+                addresses.push(local.address);
+            }
+        });
         if let Some(host) = self.hosts.get_mut(&node)
             && let (None, Some(network)) = (host.in_use, network)
         {
@@ -150,7 +154,9 @@ impl Networks {
 
     /// It can be used no longer.
     pub fn address_lost(&mut self, now: Instant, node: u32, local: LocalAddress) {
-        self.addresses(now, node, local, |addresses| addresses.saturating_sub(1));
+        self.addresses(now, node, local, |addresses| {
+            addresses.retain(|a| *a != local.address)
+        });
     }
 
     /// A shim reports.
@@ -177,11 +183,16 @@ impl Networks {
         }
     }
 
-    fn addresses(&mut self, now: Instant, node: u32, local: LocalAddress, count: impl FnOnce(u32) -> u32) {
+    fn addresses(
+        &mut self,
+        now: Instant,
+        node: u32,
+        local: LocalAddress,
+        change: impl FnOnce(&mut SmallVec<[Ipv6Addr; 1]>),
+    ) {
         if !local.address.is_unicast_link_local() {
             self.changes(now, node, |host| {
-                let own = host.interface(local.interface);
-                own.addresses = count(own.addresses);
+                change(&mut host.interface(local.interface).addresses)
             });
         }
     }
@@ -224,7 +235,7 @@ impl HostState {
                 network: None,
                 is_up: true,
                 is_in_reach: true,
-                addresses: 0,
+                addresses: SmallVec::new(),
             });
             self.interfaces.len() - 1
         });
@@ -314,6 +325,20 @@ mod tests {
     fn counts(networks: &Networks, end_ms: u64) -> (u64, u64, u64) {
         let own = networks.roaming(HOST, at(end_ms)).unwrap();
         (own.handovers, own.ping_pongs, own.without_path.as_millis())
+    }
+
+    #[test]
+    fn an_address_that_is_said_to_be_ready_again_is_still_one() {
+        let mut n = networks(true);
+        link(&mut n, 0, 0, 0, true);
+        // deprecated in between
+        ready(&mut n, 0, 0, 0);
+        ready(&mut n, 500, 0, 0);
+        lost(&mut n, 1000, 0, 0);
+        link(&mut n, 1000, 0, 0, false);
+        link(&mut n, 1200, 0, 1, true);
+        ready(&mut n, 1700, 0, 1);
+        assert_eq!(counts(&n, 5000), (0, 0, 700));
     }
 
     #[test]

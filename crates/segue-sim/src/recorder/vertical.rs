@@ -49,7 +49,7 @@ pub struct Vertical {
     handoffs: Rows<Watched>,
     /// By node: its last handoff.
     last: Vec<Option<Last>>,
-    /// By the address used after: the number of the last handoff.
+    /// By the address used after: the number of the last handoff, until everybody has acknowledged it.
     last_to: BTreeMap<Ipv6Addr, u32>,
 }
 
@@ -270,6 +270,11 @@ impl Vertical {
         }
     }
 
+    /// Everybody who was to be told has acknowledged it: who sends to that address from then on was told of no move.
+    pub fn done(&mut self, to: Ipv6Addr) {
+        self.last_to.remove(&to);
+    }
+
     /// Data arrives at a host.
     pub fn data(&mut self, now: Instant, node: u32, interface: InterfaceId, bytes: u32) {
         let Some(Some(last)) = self.last.get_mut(node as usize) else {
@@ -374,6 +379,9 @@ mod tests {
         v.handoff_begun(at(1900), 3, address(1));
         v.told(at(2600), address(1));
         v.told(at(2650), address(7));
+        // a correspondent that begins to talk to the host when it is over
+        v.done(address(1));
+        v.told(at(9000), address(1));
         // what still comes over the old interface is not the new one's
         v.data(at(2000), 3, OLD, 500);
         for n in 0..40 {
