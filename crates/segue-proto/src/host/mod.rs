@@ -411,10 +411,9 @@ impl Host {
     /// A packet of chunks that were cut before its path turned out to carry less is fragmented (RFC 9260 section 6.9);
     /// one that is padded to find out what a path carries is not (RFC 4820 section 3).
     #[inline(never)]
-    fn fragmented(&mut self, transmit: Transmit, mtu: usize) -> Option<Transmit> {
+    fn fragmented(&mut self, interface: InterfaceId, packet: Packet, mtu: usize) -> Option<Transmit> {
         self.counters.fragmented += 1;
-        let interface = transmit.interface;
-        let fragments = self.fragmenter.cut(transmit.packet, mtu).into_iter();
+        let fragments = self.fragmenter.cut(packet, mtu).into_iter();
         let mut fragments = fragments.map(|packet| Transmit { interface, packet });
         let first = fragments.next();
         self.transmits.extend(fragments);
@@ -436,11 +435,8 @@ impl Host {
         let departure = self.poll_whole(now, packet)?;
         if let Some(mtu) = self.mtu_exceeded_by(packet) {
             cold_path();
-            let whole = Transmit {
-                interface: departure.interface,
-                packet: core::mem::replace(packet, Packet::EMPTY),
-            };
-            self.fragmented(whole, mtu)?.write_to(packet);
+            let whole = core::mem::replace(packet, Packet::EMPTY);
+            self.fragmented(departure.interface, whole, mtu)?.write_to(packet);
         }
         Some(departure)
     }

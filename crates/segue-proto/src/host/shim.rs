@@ -160,12 +160,7 @@ impl Host {
 
     /// A packet on its way down, where it lies: the interface that it goes over, `interface` if there is no shim. `None` if the
     /// shim holds it back or dropped it.
-    pub(super) fn down(
-        &mut self,
-        now: Instant,
-        interface: InterfaceId,
-        packet: &mut Packet,
-    ) -> Option<InterfaceId> {
+    fn down(&mut self, now: Instant, interface: InterfaceId, packet: &mut Packet) -> Option<InterfaceId> {
         match &mut self.shim {
             None => Some(interface),
             Some(shim) => shim.outbound_in_place(now, packet),
@@ -191,32 +186,22 @@ impl Host {
         let Some(mtu) = self.mtu_exceeded_by(packet) else {
             return self.down(now, interface, packet);
         };
-        if !self.shim.as_ref().is_some_and(|s| s.takes_fragments()) {
-            let interface = self.down(now, interface, packet)?;
-            let whole = core::mem::replace(packet, Packet::EMPTY);
-            let first = self.fragmented(
-                Transmit {
-                    interface,
-                    packet: whole,
-                },
-                mtu,
-            )?;
-            return Some(first.write_to(packet).interface);
-        }
+        let cut_before = self.shim.as_ref().is_some_and(|s| s.takes_fragments());
+        let interface = if cut_before {
+            interface
+        } else {
+            self.down(now, interface, packet)?
+        };
         let before = self.transmits.len();
         let whole = core::mem::replace(packet, Packet::EMPTY);
-        let first = self.fragmented(
-            Transmit {
-                interface,
-                packet: whole,
-            },
-            mtu,
-        )?;
-        let rest = self.transmits.split_off(before);
-        for fragment in core::iter::once(first).chain(rest) {
-            self.send_down(now, fragment.interface, fragment.packet);
+        let mut first = self.fragmented(interface, whole, mtu)?;
+        if cut_before {
+            let rest = self.transmits.split_off(before);
+            for fragment in core::iter::once(first).chain(rest) {
+                self.send_down(now, fragment.interface, fragment.packet);
+            }
+            first = self.transmits.pop_front()?;
         }
-        let first = self.transmits.pop_front()?;
         Some(first.write_to(packet).interface)
     }
 

@@ -272,13 +272,15 @@ mod tests {
         destination_port: 2,
     };
 
-    #[test]
-    fn a_handoff_that_another_took_over_from_has_no_gap_of_later() {
-        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Sends the next 100 bytes of the flow, which arrive at node 5 at once.
+    fn packets() -> impl FnMut(&mut Connections, u64) {
         let way = Way::of(&Packet::EMPTY, InterfaceId(0));
-        let mut c = Connections::new(Vec::new(), Mobility::Shim);
         let mut seq = 0;
-        let mut packet = |c: &mut Connections, ms: u64| {
+        move |c, ms| {
             let segment = Segment {
                 flow: FLOW,
                 seq,
@@ -289,7 +291,13 @@ mod tests {
             let mut entries = Entries::NONE;
             entries.add(c.sent(at(ms), &way, &segment, None));
             c.arrived(at(ms), 5, &way, entries, true);
-        };
+        }
+    }
+
+    #[test]
+    fn a_handoff_that_another_took_over_from_has_no_gap_of_later() {
+        let mut c = Connections::new(Vec::new(), Mobility::Shim);
+        let mut packet = packets();
         let (first, to) = (Ipv6Addr::UNSPECIFIED, Ipv6Addr::LOCALHOST);
         packet(&mut c, 400);
         c.shim_event(
@@ -314,22 +322,8 @@ mod tests {
 
     #[test]
     fn the_interruption_of_a_handoff_is_the_longest_gap_around_it() {
-        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        let way = Way::of(&Packet::EMPTY, InterfaceId(0));
         let mut c = Connections::new(Vec::new(), Mobility::Shim);
-        let mut seq = 0;
-        let mut packet = |c: &mut Connections, ms: u64| {
-            let segment = Segment {
-                flow: FLOW,
-                seq,
-                length: 100,
-                bytes: 100,
-            };
-            seq += 100;
-            let mut entries = Entries::NONE;
-            entries.add(c.sent(at(ms), &way, &segment, None));
-            c.arrived(at(ms), 5, &way, entries, true);
-        };
+        let mut packet = packets();
         let to = Ipv6Addr::LOCALHOST;
         for ms in [0, 400, 410] {
             packet(&mut c, ms);

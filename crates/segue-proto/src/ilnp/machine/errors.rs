@@ -23,7 +23,7 @@ use segue_wire::{ExtensionHeader, Ipv6Header, Packet, ParseError, Payload, Pseud
 const UNRECOGNIZED_OPTION: u8 = 2;
 
 impl Ilnp {
-    /// An error. One about a packet of a session must quote its nonce and its locators, or anybody could send it.
+    /// An error: whether it goes up. One about a packet of a session must quote its nonce and its locators, or anybody could send it.
     pub(super) fn take_error(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let Payload::Icmpv6(message) = &mut packet.payload else {
             return true;

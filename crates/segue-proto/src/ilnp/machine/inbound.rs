@@ -1,4 +1,5 @@
 //! The way up: locators and identifiers become identities, if the nonce is right.
+//! What takes a packet says whether it goes up.
 
 use super::Ilnp;
 use crate::ilnp::config::NonceIn;

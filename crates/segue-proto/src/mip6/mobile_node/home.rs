@@ -77,7 +77,7 @@ impl MobileNode {
             Due::Expired => {
                 self.counters.bindings_expired += 1;
                 // the acknowledgement came when the binding was over, or the last one said no
-                if self.home.pending().is_none() && registered.is_some() && self.own_address() == registered {
+                if self.home.pending().is_none() && self.own_address() == registered {
                     self.begin_home_registration(now);
                 }
             }

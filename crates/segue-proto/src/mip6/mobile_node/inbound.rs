@@ -1,4 +1,5 @@
 //! Packets on their way up (RFC 6275 sections 11.3.3 and 11.3.6, and 9.3.1 for those of other mobile nodes).
+//! What takes a packet says whether it goes up.
 
 use super::MobileNode;
 use crate::contract::InterfaceId;
