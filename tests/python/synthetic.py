@@ -180,12 +180,12 @@ class TraceBuilder:
         self._packet(time, "cn", "sent", **common)
         self._packet(time + 0.03, "ar1" if lost else "mh", "dropped" if lost else "received", **common)
 
-    def sack(self, time: float, source: str, number: int) -> None:
+    def sack(self, time: float, source: str, number: int, *, lost: bool = False) -> None:
         self.ids += 1
         self._packet(
             time,
-            "cn",
-            "received",
+            "mh" if lost else "cn",
+            "dropped" if lost else "received",
             packet_id=self.ids,
             connection=0,
             source=source,
@@ -351,17 +351,28 @@ def seamless(*, switch_s: float = 8.14, first: int = 3, second: int = 6, lost: b
     )
 
 
-def stalled(offsets: tuple[float, ...] = (0.0, 1.0, 4.0, 6.0), paths: tuple[str, ...] = (OLD, NEW, OLD, NEW)) -> Run:
-    """Figure 8: a window is lost from 9.0 s on; its first segment is sent at these offsets to these addresses."""
+def stalled(
+    offsets: tuple[float, ...] = (0.0, 1.0, 4.0, 6.0),
+    paths: tuple[str, ...] = (OLD, NEW, OLD, NEW),
+    *,
+    lost: int = 8,
+    ack: bool | None = False,
+) -> Run:
+    """Figure 8: of eight segments from 9.0 s on `lost` are lost, of which the first is sent at these offsets and paths.
+
+    Its second transmission is acknowledged if `ack`, and if not, that is lost; with `None` nothing acknowledges it.
+    """
     trace = TraceBuilder()
     trace.window(0.0, OLD, 8 * MTU)
     for index in range(100):
         trace.data(8.0 + 0.01 * index, OLD, index)
         trace.sack(8.06 + 0.01 * index, OLD, index)
     for index in range(8):
-        trace.data(9.0 + 0.005 * index, OLD, 100 + index, lost=True)
+        trace.data(9.0 + 0.005 * index, OLD, 100 + index, lost=index < lost)
     for offset, path in list(zip(offsets, paths, strict=True))[1:]:
         trace.data(9.0 + offset, path, 100, lost=path == OLD, again=True)
+    if ack is not None:
+        trace.sack(9.0 + offsets[1] + 0.04, OLD, 100, lost=not ack)
     end = 9.0 + offsets[-1]
     trace.window(end, NEW, 2 * MTU)
     for index in range(1, 8):

@@ -20,6 +20,7 @@ from segue.papers.sigma import claims, trace
 from segue.papers.sigma import experiment as ex
 from segue.papers.vertical import reproduce as vertical
 from segue.papers.vertical.experiment import PAPER_HANDOVERS
+from segue.running import Run
 from synthetic import NEW, OLD
 
 FRAMES = {ex.LATENCY: synthetic.latency_frame(), ex.SPEED: synthetic.speed_frame()}
@@ -102,9 +103,12 @@ def test_s4_holds_under_a_reading_if_it_needs_a_sack_for_each_packet() -> None:
 
 
 def test_s4_fails_on_loss() -> None:
-    facts = trace.facts(synthetic.seamless())
-    assert claims.s4(facts, facts, facts).holds
-    assert not claims.s4(trace.facts(synthetic.seamless(lost=True)), facts, facts).holds
+    facts, lossy = trace.facts(synthetic.seamless()), trace.facts(synthetic.seamless(lost=True))
+    assert claims.s4(facts, facts, facts).verdict is Verdict.HOLDS
+    # each reading by its own run
+    assert claims.s4(lossy, facts, facts).verdict is Verdict.UNDER_A_READING
+    assert claims.s4(facts, lossy, facts).verdict is Verdict.UNDER_A_READING
+    assert claims.s4(lossy, lossy, facts).verdict is Verdict.DOES_NOT_HOLD
 
 
 @pytest.mark.parametrize("switch_s", [8.14, 8.10, 8.34])
@@ -125,9 +129,30 @@ def test_s6_needs_the_times_and_the_paths(offsets: tuple[float, ...], paths: tup
     assert not claims.s6(trace.facts(synthetic.stalled(offsets, paths))).holds
 
 
-def test_s6_measured_names_times_and_paths() -> None:
+def test_s6_measured_names_times_and_paths_and_what_became_of_each() -> None:
     claim = claims.s6(trace.facts(synthetic.stalled()))
-    assert claim.measured == ("9 packets lost; t+0.00 s (old), t+1.00 s (new), t+4.00 s (old), t+6.00 s (new)")
+    assert claim.holds
+    assert claim.measured == (
+        "8 of 8 segments lost; t+0.00 s (old, lost), t+1.00 s (new, unacknowledged), t+4.00 s (old, lost), "
+        "t+6.00 s (new, acknowledged)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "measured"),
+    [
+        # one segment, or all but one
+        (synthetic.stalled(lost=1), "1 of 8 segments lost"),
+        (synthetic.stalled(lost=7), "7 of 8 segments lost"),
+        # the acknowledgement arrives, or there is none
+        (synthetic.stalled(ack=True), "t+1.00 s (new, acknowledged)"),
+        (synthetic.stalled(ack=None), "t+1.00 s (new, arrived)"),
+    ],
+)
+def test_s6_needs_a_whole_window_and_a_lost_acknowledgement(run: Run, measured: str) -> None:
+    claim = claims.s6(trace.facts(run))
+    assert not claim.holds
+    assert measured in claim.measured
 
 
 def test_s6_without_loss_does_not_hold() -> None:
@@ -201,7 +226,7 @@ def test_s9_fails_beyond_the_papers_axis_and_says_by_how_much() -> None:
 
 def test_what_was_changed_after_results_is_marked() -> None:
     marked = {claim.id for claim in claims.evaluate(FRAMES, RUNS) if claim.fitted}
-    assert marked == {"S1", "S4", "S8", "S9"}
+    assert marked == {"S1", "S4", "S6", "S8", "S9"}
 
 
 def test_runs_without_any_data_are_judged_not_crashed_on() -> None:

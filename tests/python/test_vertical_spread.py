@@ -139,21 +139,30 @@ def test_bindings_that_the_timer_does_not_part_are_said_to_be_so() -> None:
     assert "No time at which the timer expires there lies between" in text
 
 
-def downward(timeouts: float, retransmissions: float, t_a: float = 0.2) -> pl.DataFrame:
-    frames = [
-        handovers(case, t_a_s=[t_a] * 60, first_data_s=[1.0] * 60).with_columns(
-            timeouts=pl.lit(timeouts), retransmissions=pl.lit(retransmissions)
-        )
+def downward(repairs: dict[str | None, int], t_a: float = 0.2) -> pl.DataFrame:
+    by = [one for one, count in repairs.items() for _ in range(count)]
+    frames = [handovers(case, t_a_s=[t_a] * 60, first_data_s=[1.0] * 60) for case in ex.DOWNWARD]
+    seen = [
+        pl.DataFrame({"variant": [f"{case}/{ex.REPAIR}"] * len(by), "number": [0] * len(by), "repaired_by": by}, SEEN)
         for case in ex.DOWNWARD
     ]
-    return pl.concat([handovers(), *frames], how="diagonal")
+    return pl.concat([handovers(), *frames, *seen], how="diagonal")
+
+
+SEEN = {"variant": pl.String(), "number": pl.Int64(), "repaired_by": pl.String()}
 
 
 @pytest.mark.parametrize(
-    ("timeouts", "retransmissions", "t_a", "holds"),
-    [(0.0, 20.0, 0.2, True), (1.0, 20.0, 0.2, False), (0.0, 0.0, 0.2, False), (0.0, 20.0, 2.0, False)],
+    ("repairs", "t_a", "holds"),
+    [
+        ({"duplicates": 6, "timer": 4}, 0.2, True),
+        ({"duplicates": 5, "timer": 5}, 0.2, False),
+        ({"duplicates": 4, None: 6}, 0.2, False),
+        ({}, 0.2, False),
+        ({"duplicates": 10}, 2.0, False),
+    ],
 )
-def test_v5_asks_for_repairs_without_timeouts(timeouts: float, retransmissions: float, t_a: float, holds: bool) -> None:
-    claim = claims.v5(downward(timeouts, retransmissions, t_a))
+def test_v5_asks_for_repairs_by_fast_retransmit(repairs: dict[str | None, int], t_a: float, holds: bool) -> None:
+    claim = claims.v5(downward(repairs, t_a))
     assert claim.holds is holds
-    assert "duplicate acknowledgements are not counted" in claim.criterion
+    assert f"{repairs.get('timer', 0)} by the timer" in claim.measured

@@ -1,4 +1,4 @@
-"""What tells whether a timeout came too early (V6): acknowledgements in flight."""
+"""What packets tell of a loss: whether a timeout came too early (V6), and what repaired it (V5)."""
 
 from __future__ import annotations
 
@@ -66,3 +66,32 @@ def test_a_timeout_is_early_if_an_acknowledgement_of_news_is_under_way(
 
 def test_timeouts_before_the_handover_do_not_count() -> None:
     assert ex.early_timeouts(run(timeout_s=22.0, acks=[KNOWN, (21.5, 22.5, 2000)]), 22.5) == 0
+
+
+def repaired(acks: list[tuple[float, int]], *, at_s: float = 22.0, arrives: bool = True) -> str | None:
+    """By what a segment that is sent again at `at_s` was repaired; acknowledgements arrive, and have these numbers."""
+    rows = [(at_s, ex.SENDER, "sent", "DATA", 1, 500, True)]
+    rows += [(at_s + 0.1, ex.MOBILE, "received", "DATA", 1, 500, True)] * arrives
+    rows += [(came, ex.SENDER, "received", "ACK", at, number, False) for at, (came, number) in enumerate(acks, 2)]
+    columns = ("time_ns", "node", "action", "kind", "packet_id", "tsn", "retransmission")
+    packets = pl.DataFrame([(round(row[0] * 1e9), *row[1:]) for row in rows], columns, orient="row").sort("time_ns")
+    return ex.repaired_by(cast("Run", SimpleNamespace(packets=packets)), 20.0)
+
+
+def test_the_third_duplicate_acknowledgement_repairs() -> None:
+    three = [(21.0, 500), (21.8, 500), (21.9, 500), (22.0, 500)]
+    assert repaired(three) == "duplicates"
+    assert repaired([(21.7, 500), *three]) == "duplicates", "a fourth does too, where the third did nothing"
+    assert repaired(three[1:]) == "timer", "the first is no duplicate"
+    assert repaired([*three[:3], (22.0, 600)]) == "timer", "the last acknowledges more"
+
+
+def test_what_is_sent_again_without_an_acknowledgement_the_timer_has_sent() -> None:
+    three = [(21.0, 500), (21.1, 500), (21.2, 500), (21.3, 500)]
+    assert repaired(three) == "timer"
+    assert repaired([]) == "timer"
+
+
+def test_nothing_is_repaired_by_what_is_lost_or_was_sent_before() -> None:
+    assert repaired([], arrives=False) is None
+    assert repaired([], at_s=19.9) is None

@@ -75,8 +75,13 @@ def test_a_mean_that_is_higher_with_one_seed_and_lower_with_another_is_chance() 
 
 def test_two_seeds_say_nothing_of_the_mean() -> None:
     worse = frame(**LESS, **{zigzag.INTERRUPTION_MEAN: 0.3})
-    assert not zigzag.s11(worse).holds
-    assert zigzag.s11(worse.filter(pl.col("seed") <= 2)).holds
+    assert zigzag.s11(worse).holds is False
+    claim = zigzag.s11(worse.filter(pl.col("seed") <= 2))
+    assert claim.holds is None
+    assert "not judged, of so few seeds" in claim.criterion
+    # what two seeds can tell, they do
+    loud = frame(**{**LESS, zigzag.PACKETS: 10.0})
+    assert zigzag.s11(loud.filter(pl.col("seed") <= 2)).holds is False
 
 
 def test_nothing_measured_does_not_hold() -> None:

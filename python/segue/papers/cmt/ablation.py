@@ -193,7 +193,9 @@ def c6(effects: Sequence[Effect]) -> Claim:
 
 
 def _effect(mechanism: Mechanism, runs: pl.DataFrame) -> Effect:
-    with_it, without = (ex.select(runs, [point]).sort("seed")[mechanism.measure] for point in mechanism.points())
+    with_it, without = (
+        ex.timed(ex.select(runs, [point])).sort("seed")[mechanism.measure] for point in mechanism.points()
+    )
     on, off, more = (median_interval(values.to_list()) for values in (with_it, without, without - with_it))
     return Effect(mechanism, on, off, more.low > 0 and off.median >= mechanism.factor * on.median)
 

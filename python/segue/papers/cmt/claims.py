@@ -70,7 +70,7 @@ class Nearness:
 
 def nearness(runs: pl.DataFrame, points: Iterable[ex.Point], share: float, seconds: float) -> Nearness:
     """How near these points come: within `share`, or within `seconds`."""
-    mine = ex.select(runs, points)
+    mine = ex.timed(ex.select(runs, points))
     table = summarise(mine, ["bw_ratio", "t_dwell_s"], "transfer_time_s")
     theory = summarise(mine, ["bw_ratio", "t_dwell_s"], "theory_s")["median"]
     excess = table["median"] - theory
@@ -270,7 +270,7 @@ def c5(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> Claim:
         ratio: ex.select(runs, [ex.Point(Scheme.CMT, bw_ratio=ratio, rbuf_kib=256)]) for ratio in plan.ratios[:5]
     }
     blocked = {
-        ratio: median_interval((part["rbuf_blocked_s"] / part["transfer_time_s"]).to_list())
+        ratio: median_interval((part["rbuf_blocked_s"] / ex.timed(part)["transfer_time_s"]).to_list())
         for ratio, part in at_limit.items()
         if part.height
     }
@@ -304,14 +304,11 @@ def c5(runs: pl.DataFrame, table: pl.DataFrame, plan: ex.Plan) -> Claim:
 
 def _paired(slower: pl.DataFrame, faster: pl.DataFrame) -> MedianInterval:
     """Time that the second saves, seed by seed."""
-    both = slower.select("seed", slow="transfer_time_s").join(
-        faster.select("seed", fast="transfer_time_s"), on="seed", how="inner"
-    )
-    return median_interval((both["slow"] - both["fast"]).to_list())
+    return median_interval(ex.saved_s(slower, faster)["saved_s"].to_list())
 
 
 def _interval(frame: pl.DataFrame, column: str) -> MedianInterval:
-    return median_interval(frame[column].to_list())
+    return median_interval(ex.timed(frame)[column].to_list())
 
 
 def _text(interval: MedianInterval) -> str:

@@ -353,6 +353,21 @@ def quicker_start_idle_s(ratio: float) -> float:
     return slow_start_idle_s(ratio, QUICK_SACKS, QUICK_CWND_MTUS * MTU_BYTES)
 
 
+def timed(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows with `transfer_time_s` infinite where the file did not arrive whole: longer than any that did."""
+    return frame.with_columns(pl.col("transfer_time_s").cast(pl.Float64).fill_null(float("inf")))
+
+
+def saved_s(slower: pl.DataFrame, faster: pl.DataFrame, by: Sequence[str] = ("seed",)) -> pl.DataFrame:
+    """What the second saves of the transfer time of the first, `saved_s`, for all that they share of `by`.
+
+    Where neither file arrived whole there is nothing to compare, and no row.
+    """
+    both = (timed(one).select(*by, **{name: "transfer_time_s"}) for name, one in (("slow", slower), ("fast", faster)))
+    joined = next(both).join(next(both), on=list(by), how="inner")
+    return joined.with_columns(saved_s=pl.col("slow") - pl.col("fast")).filter(pl.col("saved_s").is_not_nan())
+
+
 def select(frame: pl.DataFrame, points: Iterable[Point]) -> pl.DataFrame:
     """The rows of these points."""
     wanted = pl.DataFrame(

@@ -173,11 +173,9 @@ def _tried(plan: ex.Plan) -> list[tuple[Point, int]]:
 
 def reach(name: str, cmt: pl.DataFrame, best: pl.DataFrame) -> Reach:
     """How far 256 kB carry: `cmt` against `best`, seed by seed, ratio by ratio."""
-    both = cmt.select("bw_ratio", "seed", fast="transfer_time_s").join(
-        best.select("bw_ratio", "seed", slow="transfer_time_s"), on=["bw_ratio", "seed"]
-    )
+    both = ex.saved_s(best, cmt, by=("bw_ratio", "seed"))
     gains = {
-        ratio: median_interval((part["slow"] - part["fast"]).to_list())
+        ratio: median_interval(part["saved_s"].to_list())
         for (ratio,), part in sorted(both.group_by("bw_ratio"), key=lambda group: group[0])
     }
 

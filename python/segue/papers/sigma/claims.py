@@ -127,21 +127,25 @@ def s3(latency: pl.DataFrame) -> Claim:
 
 def s4(standard: trace.TraceFacts, sack_each: trace.TraceFacts, ack_path: trace.TraceFacts) -> Claim:
     """Figures 4 and 5: with delayed SACKs, with `sctp.sack_frequency = 1`, and with `sctp.cwnd_credit = "ack-path"`."""
-    lossless = standard.lost == 0 and standard.switches > 0
+    tried = {"a SACK for each packet": sack_each, "delayed SACKs": standard}
+    lossless = {name: facts.lost == 0 and facts.switches > 0 for name, facts in tried.items()}
     readings = tuple(
-        Reading(name, "left open", _flights(facts), lossless and _is_as_in_figure_5(facts))
-        for name, facts in (("a SACK for each packet", sack_each), ("delayed SACKs", standard))
+        Reading(name, "left open", _flights(facts), lossless[name] and _is_as_in_figure_5(facts))
+        for name, facts in tried.items()
     )
     return Claim(
         "S4",
         "with L2 latency 0 and resolution 500 ms nothing is lost; the new path starts with cwnd 3 MTU, the next window "
         "is 6, and old and new cwnd alternate smoothly",
         "no loss; 3, then 6 (V-A, figures 4 and 5)",
-        f"lost: {standard.lost} in {standard.switches} handovers; packets in the first two flights: with delayed SACKs "
+        f"lost: {standard.lost} in {standard.switches} handovers with delayed SACKs, {sack_each.lost} in "
+        f"{sack_each.switches} with a SACK per packet; packets in the first two flights: with delayed SACKs "
         f"{_flights(standard)}; with a SACK per packet {_flights(sack_each)}; with cwnd_credit = "
         f'"ack-path" {_flights(ack_path)}',
         by_readings(readings),
-        f"no loss ({_met(lossless)}); flights of 3 and 6 packets ("
+        "no loss ("
+        + ", ".join(f"{name}: {_met(ok)}" for name, ok in lossless.items())
+        + "); flights of 3 and 6 packets ("
         + ", ".join(f"{one.name}: {_met(one.holds)}" for one in readings)
         + "). Doubling in one round needs a SACK for each packet.",
         readings=readings,
@@ -186,24 +190,30 @@ def s5(none: trace.TraceFacts, low: trace.TraceFacts) -> Claim:
 
 
 def s6(high: trace.TraceFacts) -> Claim:
-    """Figures 8 and 9: when and where to the first lost segment was sent."""
+    """Figures 8 and 9: when and where to the first lost segment was sent, and what became of it."""
     repair = high.repair
-    offsets = [] if repair is None else [send.offset_s for send in repair.sends]
-    paths = [] if repair is None else [send.path for send in repair.sends]
-    timed = len(offsets) == len(RETRANSMISSIONS_S) and all(
-        abs(ours - paper) <= RETRANSMISSION_TOLERANCE_S for ours, paper in zip(offsets, RETRANSMISSIONS_S, strict=True)
+    sends = () if repair is None else repair.sends
+    timed = len(sends) == len(RETRANSMISSIONS_S) and all(
+        abs(send.offset_s - paper) <= RETRANSMISSION_TOLERANCE_S
+        for send, paper in zip(sends, RETRANSMISSIONS_S, strict=True)
     )
-    routed = paths[:3] == ["old", "new", "old"]
-    sends = ", ".join(f"t+{offset:.2f} s ({path})" for offset, path in zip(offsets, paths, strict=True))
+    routed = [send.path for send in sends[:3]] == ["old", "new", "old"]
+    fared = [send.fate for send in sends] == ["lost", "unacknowledged", "lost", "acknowledged"]
+    whole = repair is not None and repair.window > 1 and repair.lost_in_window == repair.window
+    each = ", ".join(f"t+{send.offset_s:.2f} s ({send.path}, {send.fate})" for send in sends)
     return Claim(
         "S6",
         "with L2 latency 500 ms a whole window is lost; the first lost segment is sent again after one RTO to the new "
         "address (its ack lost), 3 s later to the old one (lost), 2 s later for good",
         "t, t+1, t+4, t+6 s; to the old, new, old address, then repaired (V-C, figures 8 and 9)",
-        "nothing was lost" if repair is None else f"{repair.lost_in_window} packets lost; {sends}",
-        timed and routed,
-        f"four sends at these times within {RETRANSMISSION_TOLERANCE_S} s ({_met(timed)}), in this order of "
-        f"paths ({_met(routed)}).",
+        "nothing was lost" if repair is None else f"{repair.lost_in_window} of {repair.window} segments lost; {each}",
+        timed and routed and fared and whole,
+        "all that is sent from the first lost segment until it is sent again is lost, and is more than that one "
+        f"({_met(whole)}); four sends at these times within {RETRANSMISSION_TOLERANCE_S} s ({_met(timed)}), in this "
+        f"order of paths ({_met(routed)}), lost, arrived with the acknowledgement lost, lost, and acknowledged "
+        f"({_met(fared)}).",
+        fitted="That the whole window is lost, and how each send fares, is asked for since the times and paths had "
+        "been seen to be met.",
     )
 
 

@@ -12,22 +12,32 @@ from segue.recorded import Recorded
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """One transmission of a segment: seconds after the first, and "old" or "new" path."""
+    """One transmission of a segment.
+
+    Attributes:
+        offset_s: Seconds after the first.
+        path: "old" or "new".
+        fate: "lost"; "acknowledged", if that reached the sender before it sent the segment again; "unacknowledged", if
+            the segment arrived and what acknowledged it was lost; else "arrived".
+    """
 
     offset_s: float
     path: str
+    fate: str
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """How the first segment lost to a handover was repaired.
+    """How the first segment that was lost was repaired.
 
     Attributes:
         sends: Its transmissions in order.
-        lost_in_window: Packets lost to the handover from its first transmission to its last.
+        window: Segments sent for the first time from its first transmission until it was sent again, itself among them.
+        lost_in_window: How many of those transmissions were lost.
     """
 
     sends: tuple[Send, ...]
+    window: int
     lost_in_window: int
 
 
@@ -91,10 +101,7 @@ def _flight(sent: pl.DataFrame, acks: pl.DataFrame, start_s: float) -> tuple[int
     mine = sent.filter(pl.col("time_s") >= start_s)
     if mine.is_empty():
         return None
-    # Serial arithmetic: at or after the first TSN of the flight (RFC 9260 section 1.6).
-    acked = acks.filter(
-        (pl.col("time_s") > mine["time_s"][0]) & (((pl.col("tsn").cast(pl.Int64) - mine["tsn"][0]) % 2**32) < 2**31)
-    )
+    acked = acks.filter((pl.col("time_s") > mine["time_s"][0]) & _at_or_after(mine["tsn"][0]))
     if acked.is_empty():
         return None
     end_s = float(acked["time_s"][0])
@@ -106,16 +113,40 @@ def _repair(packets: pl.DataFrame, sender: str) -> Repair | None:
     if lost.is_empty():
         return None
     sent = packets.filter((pl.col("node") == sender) & (pl.col("action") == "sent") & (pl.col("kind") == "DATA"))
+    is_lost = pl.col("packet_id").is_in(lost["packet_id"].unique().implode())
     # The first of those lost to be sent, not the first to be dropped.
-    order = sent.filter(pl.col("packet_id").is_in(lost["packet_id"].unique().implode())).head(1)
+    order = sent.filter(is_lost).head(1)
     if order.is_empty():
         return None
-    tsn, start = order["tsn"][0], order["time_s"][0]
-    mine = sent.filter((pl.col("tsn") == tsn) & (pl.col("time_s") >= start))
-    old = mine["destination"][0]
-    end = mine["time_s"][-1]
+    tsn, start_s, old = order["tsn"][0], float(order["time_s"][0]), order["destination"][0]
+    mine = sent.filter((pl.col("tsn") == tsn) & (pl.col("time_s") >= start_s))
+    ends = [*mine["time_s"].to_list()[1:], float("inf")]
+    acks = packets.filter((pl.col("kind") == "SACK") & _at_or_after(tsn))
     sends = tuple(
-        Send(row["time_s"] - start, "old" if row["destination"] == old else "new") for row in mine.iter_rows(named=True)
+        Send(
+            row["time_s"] - start_s,
+            "old" if row["destination"] == old else "new",
+            _fate(packets.filter(pl.col("packet_id") == row["packet_id"]), acks, sender, end_s),
+        )
+        for row, end_s in zip(mine.iter_rows(named=True), ends, strict=True)
     )
-    in_window = lost.filter(pl.col("time_s").is_between(start, end + 1.0)).height
-    return Repair(sends, in_window)
+    window = sent.filter(
+        _at_or_after(tsn) & ~pl.col("retransmission") & pl.col("time_s").is_between(start_s, ends[0], closed="left")
+    )
+    return Repair(sends, window.height, window.filter(is_lost).height)
+
+
+def _at_or_after(tsn: int) -> pl.Expr:
+    """Serial arithmetic (RFC 9260 section 1.6)."""
+    return ((pl.col("tsn").cast(pl.Int64) - tsn) % 2**32) < 2**31
+
+
+def _fate(packet: pl.DataFrame, acks: pl.DataFrame, sender: str, end_s: float) -> str:
+    """What became of a transmission, whose segment was sent again at `end_s`; `acks` are those that cover it."""
+    arrived = packet.filter((pl.col("action") == "received") & (pl.col("node") != sender))
+    if arrived.is_empty():
+        return "lost"
+    since = acks.filter((pl.col("time_s") >= arrived["time_s"][0]) & (pl.col("time_s") < end_s))
+    if ((since["action"] == "received") & (since["node"] == sender)).any():
+        return "acknowledged"
+    return "unacknowledged" if (since["action"] == "dropped").any() else "arrived"

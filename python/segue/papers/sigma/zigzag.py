@@ -171,7 +171,9 @@ def s11(frame: pl.DataFrame) -> Claim:
     higher_at = [speed for speed, (a, b) in interruption.items() if b > a + SPACING_S]
     surely_higher_at = _surely_higher(frame)
     latency = bool(lower_at) and not higher_at and not surely_higher_at
-    holds = less[PACKETS] and less[BYTES] and less[READY] and latency
+    rest = less[PACKETS] and less[BYTES] and less[READY] and latency
+    # of too few seeds no difference is beyond chance
+    holds = None if rest and surely_higher_at is None else rest
 
     def each(column: str, scale: float, digits: int) -> str:
         return ", ".join(
@@ -192,8 +194,9 @@ def s11(frame: pl.DataFrame) -> Claim:
         f"shorter time until an address is ready ({_met(less[READY])}); and for latency ({_met(latency)}), the longest "
         f"time without data in a crossing: its median over crossings higher by more than {SPACING_S * 1e3:g} ms, a "
         f"packet spacing, at no speed (so it is at {_speeds(higher_at)}) and lower by as much at one or more "
-        f"({_speeds(lower_at)}), its mean higher beyond chance at no speed (so it is at {_speeds(surely_higher_at)}, "
-        "by the interval over five seeds or more of the difference between runs of one seed).",
+        f"({_speeds(lower_at)}), its mean higher beyond chance at no speed ("
+        + ("not judged, of so few seeds" if surely_higher_at is None else f"so it is at {_speeds(surely_higher_at)}")
+        + ", by the interval over five seeds or more of the difference between runs of one seed).",
         "Where a new address "
         "comes in time for the end of the overlap, the data sees one packet spacing either way: what is saved there is "
         "signalling, and latency only where the host is too fast for duplicate address detection. The mean has in it "
@@ -233,18 +236,23 @@ def figure(frame: pl.DataFrame) -> tuple[Figure, pl.DataFrame]:
     return drawn, summary
 
 
-def _surely_higher(frame: pl.DataFrame) -> list[float]:
-    """Speeds at which the mean time without data is higher with deactivation, beyond chance."""
+def _surely_higher(frame: pl.DataFrame) -> list[float] | None:
+    """Speeds at which the mean time without data is higher with deactivation, beyond chance.
+
+    `None` if that could be told at none, since there are too few seeds.
+    """
     deleted, deactivated = (frame.filter(pl.col(VARIANT) == variant) for variant in VARIANTS)
     pairs = deleted.join(deactivated, on=[MPS, "seed"], suffix="_b").with_columns(
         difference=pl.col(f"{INTERRUPTION_MEAN}_b") - pl.col(INTERRUPTION_MEAN)
     )
-    surely = []
+    surely, told = [], False
     for (speed,), group in pairs.drop_nulls("difference").sort(MPS).group_by(MPS, maintain_order=True):
         interval = median_interval(group["difference"].to_list())
-        if interval.low > SPACING_S and interval.coverage >= LEAST_COVERAGE:
+        enough = interval.coverage >= LEAST_COVERAGE
+        told |= enough
+        if enough and interval.low > SPACING_S:
             surely.append(speed)
-    return surely
+    return surely if told else None
 
 
 def _medians(frame: pl.DataFrame, column: str) -> dict[float, tuple[float, float]]:

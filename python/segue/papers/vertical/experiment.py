@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -121,6 +121,14 @@ SPREAD: dict[str, tuple[str, dict[str, str]]] = {
 }
 """What might spread T_n from WLAN to GPRS as the paper's is: tried one after the other, to be told, not to judge."""
 
+REPAIR = "repair"
+REPAIRED_BY_S = 32.0
+"""Of downward handovers, which come at 20 s, data is back by then: their tables of packets end there."""
+DUPLICATES = 3
+"""Duplicate acknowledgements before a fast retransmit (RFC 5681 section 3.2)."""
+AT_ONCE_S = 0.01
+"""A sender that an acknowledgement has send does so within this time; a real kernel, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -140,8 +148,8 @@ class Variant:
 
     @property
     def traced(self) -> bool:
-        """Whether its packets are looked at: which was the first, and what was under way at a timeout."""
-        return self.name in UPWARD or self.name in SPREAD
+        """Whether its packets are looked at: see `Looked`."""
+        return self.name in UPWARD or self.name in SPREAD or self.name.endswith(f"/{REPAIR}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +190,16 @@ def variants(seeds: int) -> list[Variant]:
         ),
     ]
     spread = [Variant(name, {"case": "wlan-gprs", **keys}, half) for name, (_, keys) in SPREAD.items()]
+    repairs = [
+        Variant(f"{case}/{REPAIR}", {"case": case, "duration": f"{REPAIRED_BY_S:g} s"}, half) for case in DOWNWARD
+    ]
     soft = [Variant("wlan-gprs-wlan", {"case": "wlan-gprs-wlan"}, third)]
     remedies = [
         Variant(f"{case}/{remedy}", {"case": case, **keys}, third, since_s=59.0)
         for case in REMEDY_CASES
         for remedy, (_, keys) in REMEDIES.items()
     ]
-    return [*hard, *readings, *parts, *spread, *soft, *remedies]
+    return [*hard, *readings, *parts, *spread, *repairs, *soft, *remedies]
 
 
 def run(seeds: int, *, runner: Runner, progress: Progress | None = None) -> Results:
@@ -218,8 +229,13 @@ GOLDEN = (5**0.5 - 1) / 2
 """Multiples of it, without their whole parts, are spread evenly however many there are."""
 
 
-UNSEEN = (None, None)
-"""Of a handover whose packets nobody looked at."""
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the packets of a handover show: see the functions of these names. `None` if nobody looked at them."""
+
+    first_packet_s: float | None = None
+    early_timeouts: int | None = None
+    repaired_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,20 +244,22 @@ class Seen:
 
     Attributes:
         metrics: Of the run.
-        upward: Of each handover from `BEGINS_S` on, by its `since_s`: `first_packet` and `early_timeouts`. Empty if
-            packets were not looked at.
+        packets: Of each handover from `BEGINS_S` on, by its `since_s`. Empty if packets were not looked at.
     """
 
     metrics: Metrics
-    upward: Mapping[float, tuple[float | None, int]]
+    packets: Mapping[float, Looked]
 
 
 def see(result: Recorded, *, traced: bool) -> Seen:
     """What is kept of a run; of its packets too, if it has them."""
     metrics = result.metrics
     begun = [p.since_s for h in metrics.handoffs if (p := h.parts) is not None and p.since_s >= BEGINS_S]
-    upward = {since_s: (first_packet(result, since_s), early_timeouts(result, since_s)) for since_s in begun if traced}
-    return Seen(metrics, upward)
+    return Seen(metrics, {since_s: _look(result, since_s) for since_s in begun if traced})
+
+
+def _look(result: Recorded, since_s: float) -> Looked:
+    return Looked(first_packet(result, since_s), early_timeouts(result, since_s), repaired_by(result, since_s))
 
 
 def rows(variant: Variant, seed: int, seen: Seen) -> list[dict[str, object]]:
@@ -249,11 +267,11 @@ def rows(variant: Variant, seed: int, seen: Seen) -> list[dict[str, object]]:
 
     `variant`, `seed`, `number` of the handover; its parts as `segue.metrics.HandoffParts` has them; `share` of t_a in
     T_n and t_a together; of the whole run `timeouts`, and of the flow `lost_packets`, `retransmissions`,
-    `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on. Of upward
-    handovers `first_packet_s`, from `since_s` to the first packet to the new care-of address, and `early_timeouts`, at
-    which acknowledgements were in flight over the new network (see `early_timeouts`).
+    `spurious_retransmissions`; `duplicates`; `received_20_s_bytes`, new data in the 20 s from `since_s` on. Of
+    handovers whose packets were looked at `first_packet_s`, `early_timeouts` and `repaired_by`, see `Looked`.
     """
     metrics = seen.metrics
+    unseen = Looked()
     flow = next((flow for flow in metrics.flows if flow.sender == SENDER), None)
     counted = [
         parts
@@ -273,8 +291,7 @@ def rows(variant: Variant, seed: int, seen: Seen) -> list[dict[str, object]]:
             "t_n_s": parts.t_n_s,
             "first_data_s": parts.first_data_s,
             "t_a_s": parts.t_a_s,
-            "first_packet_s": seen.upward.get(parts.since_s, UNSEEN)[0],
-            "early_timeouts": seen.upward.get(parts.since_s, UNSEEN)[1],
+            **asdict(seen.packets.get(parts.since_s, unseen)),
             "threshold_bps": parts.threshold_bps,
             "share": _share(parts.t_n_s, parts.t_a_s),
             "timeouts": metrics.timeouts,
@@ -334,6 +351,39 @@ def early_timeouts(result: Recorded, since_s: float) -> int:
         under_way = (ways["time_ns"] < at) & (ways["came_ns"] > at)
         count += known is not None and bool((under_way & (ways["number"] > known)).any())
     return count
+
+
+def repaired_by(result: Recorded, since_s: float) -> str | None:
+    """What had the sender send the data again that first repaired a loss from `since_s` on.
+
+    Of what it sent again from then on and the mobile node received, the first: "duplicates", if it left with the third
+    or a later duplicate acknowledgement (RFC 5681 section 3.2), else "timer". `None` if nothing sent again arrived.
+    """
+    packets = result.packets
+    again = packets.filter(
+        (pl.col("node") == SENDER)
+        & (pl.col("action") == "sent")
+        & pl.col("retransmission")
+        & (pl.col("time_ns") >= _ns(since_s))
+    )
+    came = packets.filter((pl.col("node") == MOBILE) & (pl.col("action") == "received"))["packet_id"]
+    first = again.filter(pl.col("packet_id").is_in(came.implode())).head(1)
+    if first.is_empty():
+        return None
+    at = int(first["time_ns"][0])
+    acks = packets.filter(
+        (pl.col("kind") == "ACK")
+        & (pl.col("node") == SENDER)
+        & (pl.col("action") == "received")
+        & (pl.col("time_ns") <= at)
+    )
+    if acks.is_empty():
+        return "timer"
+    # the one that said it first, and its duplicates
+    runs = acks["tsn"].rle_id()
+    alike = int((runs == runs[-1]).sum())
+    at_once = at - int(acks["time_ns"][-1]) <= _ns(AT_ONCE_S)
+    return "duplicates" if at_once and alike > DUPLICATES else "timer"
 
 
 def _ns(seconds: float) -> int:

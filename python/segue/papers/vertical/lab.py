@@ -8,7 +8,6 @@ from segue.papers.claims import Claim
 from segue.papers.lab import Part, Plan, Point, Samples
 from segue.papers.vertical import claims
 from segue.papers.vertical import experiment as ex
-from segue.recorded import Recorded
 from segue.scenarios import load
 
 REPEAT = 10
@@ -38,7 +37,7 @@ def plan(*, quick: bool = False, repeat: int | None = None) -> Plan:
     parts = [
         Part(("V2", "V3", "V4"), upward, _judge_upward),
         # what is negligible is told by the upward handover
-        Part(("V5",), upward + downward, lambda samples: [claims.v5(_runs(samples))], TIMEOUTS),
+        Part(("V5",), upward + downward, lambda samples: [claims.v5(_runs(samples), traced="")]),
     ]
     return Plan(parts, NOT_RUN, repeat or (QUICK_REPEAT if quick else REPEAT))
 
@@ -53,13 +52,9 @@ def _runs(samples: Samples) -> pl.DataFrame:
         row
         for case, own in samples.items()
         for one in own
-        for row in ex.rows(ex.Variant(case, {"case": case}, len(own)), one.seed, _seen(case, one.frames))
+        for row in ex.rows(ex.Variant(case, {"case": case}, len(own)), one.seed, ex.see(one.frames, traced=True))
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _seen(case: str, frames: Recorded) -> ex.Seen:
-    return ex.see(frames, traced=case in ex.UPWARD)
 
 
 def _judge_upward(samples: Samples) -> list[Claim]:
@@ -67,7 +62,6 @@ def _judge_upward(samples: Samples) -> list[Claim]:
     return [claims.v2(runs, _NO_WINDOWS), claims.v3(runs), claims.v4(runs)]
 
 
-TIMEOUTS = "Timeouts are what the kernels count (TCPTimeouts of nstat)."
 _NO_WINDOWS = pl.DataFrame(
     schema={"case": pl.String(), "time_s": pl.Float64(), "cwnd_bytes": pl.UInt32(), "ssthresh_bytes": pl.UInt32()}
 )

@@ -80,6 +80,8 @@ def table_1(runs: pl.DataFrame) -> pl.DataFrame:
             ("t_a_s", "t_a"),
         ):
             values = [1e3 * value for value in ex.values(runs, case, column)]
+            if not values:
+                continue
             own, sigma = ex.mean_and_sigma(values)
             interval = median_interval(values)
             theirs = claims.PAPER_MS[case].get("t_a_s" if column == "t_a_s" else "t_n_s")

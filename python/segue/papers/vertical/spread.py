@@ -212,6 +212,8 @@ def rows(runs: pl.DataFrame, paper: Table, all_: Mapping[tuple[str, str], Spread
 
 def explain(runs: pl.DataFrame, windows: pl.DataFrame, paper: Table, all_: Mapping[tuple[str, str], Spread]) -> str:
     """What comes of it, every number and comparison from the rows."""
+    if not all_:
+        return "A spread needs two handovers of each setting or more."
     _, sigma, least, greatest = paper
     by_sigma = min(all_, key=lambda key: abs(log(max(all_[key].sigma, 1e-9) / sigma)))
     by_range = min(
