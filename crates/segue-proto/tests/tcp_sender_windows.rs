@@ -47,6 +47,28 @@ fn a_closed_window_of_a_peer_that_is_gone_ends_the_connection() {
 }
 
 #[test]
+fn a_peer_that_shrinks_its_window_to_nothing_keeps_the_connection_while_it_answers() {
+    // RFC 9293 section 3.8.6
+    let mut s = sender(Config {
+        max_retransmits: 3,
+        ..standard()
+    });
+    write(&mut s, 0, 1000);
+    s.window = 0;
+    for _ in 0..10 {
+        let at = s.endpoint.poll_timeout().unwrap();
+        let left = at - s.now;
+        let again = wait(&mut s, left);
+        assert_eq!(again[0].0, 1);
+        ack(&mut s, 1, &[]);
+    }
+    assert_eq!(s.events.last(), None);
+    // and no longer
+    wait(&mut s, Duration::from_secs(3600));
+    assert_eq!(s.events.last(), Some(&Event::TimedOut));
+}
+
+#[test]
 fn an_octet_that_was_taken_is_not_sent_again_when_the_window_opens() {
     let mut s = sender(standard());
     s.window = 1000;

@@ -1,9 +1,9 @@
 //! The state machine of TCP by scripted segments: RFC 9293 section 3.10.7, RFC 5961, RFC 7323.
 
-use crate::common::tcp_script::{ACK, FIN, IRS, OWN, OWN_PORT, PEER, PEER_PORT, RST, SYN, Script, ms, plain};
+use crate::common::tcp_script::{ACK, FIN, IRS, OWN_PORT, RST, SYN, Script, ms, plain};
 use segue_proto::tcp::{Config, Event, NagleRule, State};
 use segue_proto::{Duration, Instant};
-use segue_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
+use segue_wire::tcp::{SackBlock, TcpFlags, TcpOptions, Timestamps};
 use segue_wire::{Data, SeqNumber};
 
 const PSH: TcpFlags = TcpFlags::PSH;
@@ -174,6 +174,52 @@ fn what_is_outside_the_window_is_acknowledged_and_dropped() {
     assert_eq!(s.exchange(s.segment(ACK, 60_001, 1, 10)), (ACK, 1, 1));
     assert_eq!(s.connection().counters().refused.outside_window, 1);
     assert_eq!(s.events, []);
+}
+
+/// Three segments of a thousand bytes are on their way to a peer that may send from 1 up to 60,001.
+fn sending() -> Script {
+    let mut s = Script::accepted(plain());
+    s.write(0, 3000);
+    assert_eq!(s.sent().len(), 3);
+    s
+}
+
+#[test]
+fn what_is_outside_the_window_acknowledges_nothing_and_says_nothing_of_the_peers_window() {
+    let mut s = sending();
+    // "If an incoming segment is not acceptable, an acknowledgment should be sent in reply ... drop the unacceptable segment"
+    for at in [60_002, 1_000_000_000, 0] {
+        assert_eq!(s.exchange(s.segment(ACK, at, 1001, 0)).0, ACK);
+        assert_eq!(s.connection().snapshot().flightsize, 3000, "{at}");
+    }
+    // the peer's own has the last word
+    s.window = 1500;
+    s.give(s.segment(ACK, 1, 1001, 0));
+    assert_eq!(s.connection().snapshot().flightsize, 2000);
+    s.write(3000, 1000);
+    assert_eq!(s.sent(), [], "more than its window is on its way");
+}
+
+#[test]
+fn a_peer_that_has_filled_the_window_acknowledges_from_its_right_edge() {
+    let mut s = sending();
+    s.give(s.segment(ACK, 60_001, 2001, 0));
+    assert_eq!(s.connection().snapshot().flightsize, 1000);
+}
+
+#[test]
+fn a_closed_window_takes_acknowledgements_from_its_edge() {
+    let mut s = Script::accepted(Config {
+        receive_buffer: 1000,
+        ..plain()
+    });
+    s.write(0, 500);
+    assert_eq!(s.sent().len(), 1);
+    s.give(s.segment(ACK, 1, 1, 1000));
+    assert_eq!(s.wait(ms(40)).pop().unwrap().window, 0);
+    // a byte that there is no room for
+    s.give(s.segment(ACK, 1001, 501, 1));
+    assert_eq!(s.connection().snapshot().flightsize, 0);
 }
 
 #[test]
@@ -632,34 +678,84 @@ fn a_receiver_opens_its_window_by_segments_not_by_bytes() {
 
 #[test]
 fn a_connection_takes_the_path_mtu_from_its_own_packets_only() {
-    use segue_wire::icmpv6::Icmpv6;
     let mut s = Script::accepted(plain());
     s.write(0, 3000);
     s.sent();
-    let mut syn_options = TcpOptions::default();
-    syn_options.set_mss(1400);
-    let mut quoted = s.segment(ACK, 0, 0, 0);
-    // as the endpoint sent it
-    (quoted.source_port, quoted.destination_port) = (OWN_PORT, PEER_PORT);
-    let mut tell = |s: &mut Script, seq: u32| {
-        quoted.seq = SeqNumber(s.iss.wrapping_add(seq));
-        let packet = segue_wire::Packet {
-            ip: segue_wire::Ipv6Header {
-                source: OWN,
-                destination: PEER,
-                traffic_class: 0,
-                hop_limit: 60,
-                flow_label: 0,
-            },
-            extensions: Vec::new(),
-            payload: segue_wire::Payload::Tcp(quoted.clone()),
-        };
-        let message = Icmpv6::PacketTooBig {
-            mtu: 1280,
-            invoking: packet.to_vec().into(),
-        };
-        s.endpoint.handle_icmp(&message)
+    assert!(!s.packet_too_big(5000, 1280), "not outstanding");
+    assert!(s.packet_too_big(1, 1280));
+}
+
+/// Ten segments of 1440 bytes are on their way, to a peer that takes SACK.
+fn sending_long_segments() -> Script {
+    let mut options = TcpOptions::default();
+    options.set_mss(1440);
+    options.set_sack_permitted();
+    let config = Config {
+        sack: true,
+        ..plain()
     };
-    assert!(!tell(&mut s, 5000), "not outstanding");
-    assert!(tell(&mut s, 1));
+    let mut s = Script::accepted_with(config, options);
+    s.write(0, 40_000);
+    let sent = s.sent();
+    assert!(sent.len() >= 4 && sent.iter().all(|one| one.data.len() == 1440));
+    s
+}
+
+#[test]
+fn the_path_mtu_is_never_raised_by_a_packet_that_was_too_big() {
+    // RFC 8201 section 4
+    let mut s = sending_long_segments();
+    assert!(s.packet_too_big(1, 1300));
+    s.sent();
+    assert!(
+        s.packet_too_big(1, 1400),
+        "from a path that was left, or another branch"
+    );
+    s.give(s.segment(ACK, 1, 4321, 0));
+    let sent = s.sent();
+    assert!(
+        !sent.is_empty() && sent.iter().all(|one| one.data.len() <= 1240),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn what_the_path_could_not_carry_says_nothing_of_congestion() {
+    // RFC 1191 section 6.4; RFC 8201 section 5.4
+    let mut s = sending_long_segments();
+    let before = s.connection().snapshot();
+    assert!(s.packet_too_big(1, 1300));
+    assert_eq!(s.sent()[0].data.len(), 1240, "sent again, in shorter segments");
+    // the third of those arrives before the first, and all was sent twice
+    let mut gap = s.segment(ACK, 1, 1, 0);
+    gap.options.set_sack_blocks(&[SackBlock {
+        left: SeqNumber(s.iss.wrapping_add(2881)),
+        right: SeqNumber(s.iss.wrapping_add(4121)),
+    }]);
+    s.give(gap);
+    let after = s.connection().snapshot();
+    assert_eq!(s.connection().counters().recovery.fast_recoveries, 0);
+    assert!(
+        after.cwnd >= before.cwnd && after.ssthresh == before.ssthresh,
+        "{after:?}"
+    );
+    // a timeout then does
+    s.wait(Duration::from_secs(2));
+    assert!(s.connection().snapshot().ssthresh < before.cwnd);
+}
+
+#[test]
+fn data_that_is_sent_while_the_peers_is_late_brings_no_acknowledgements_that_nothing_asked_for() {
+    // RFC 5681 section 4.2; without SACK the peer would count them as duplicates
+    let mut s = Script::accepted(plain());
+    s.write(0, 30_000);
+    assert!(s.sent().len() >= 4);
+    let answer = s.exchange(s.segment(ACK, 101, 1, 100));
+    assert_eq!((answer.0, answer.2), (ACK, 1), "of what came out of order");
+    s.give(s.segment(ACK, 201, 2001, 0));
+    let sent = s.sent();
+    assert!(
+        !sent.is_empty() && sent.iter().all(|one| !one.data.is_empty()),
+        "{sent:?}"
+    );
 }

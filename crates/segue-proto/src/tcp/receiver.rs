@@ -163,6 +163,15 @@ impl Receiver {
         }
     }
 
+    /// Whether a segment that is not acceptable may acknowledge all the same: one at the right edge of the window. That is where
+    /// a peer acknowledges from that has filled it; with a window of zero the edge is RCV.NXT (RFC 9293 section 3.10.7.4, "special
+    /// allowance ... to accept valid ACKs"). From anywhere else somebody off the path could acknowledge without a guess of the
+    /// window, on which RFC 5961 section 5 relies.
+    pub fn is_within_or_at_edge(&self, at: i64) -> bool {
+        let next = self.reassembly.next() as i64;
+        (next..=(self.right_edge as i64).max(next)).contains(&at)
+    }
+
     /// Takes the data and the FIN of a segment that is in the window, in part at least. `rto` is the timeout of what this end
     /// sends.
     #[inline]

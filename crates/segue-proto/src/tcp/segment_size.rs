@@ -50,10 +50,11 @@ impl SegmentSize {
         self.update(config);
     }
 
-    /// The path carries packets of at most so many bytes. Whether that is news.
+    /// A packet was too big for a link of the path, which carries at most so many bytes. Whether that is news: one from a path
+    /// that was left, or from another branch of it, never raises what is known (RFC 8201 section 4).
     pub fn on_path_mtu(&mut self, config: &Config, mtu: u32) -> bool {
         let mtu = mtu.clamp(LEAST_MTU, config.mtu);
-        let news = mtu != self.path_mtu;
+        let news = mtu < self.path_mtu;
         if news {
             self.path_mtu = mtu;
             self.update(config);

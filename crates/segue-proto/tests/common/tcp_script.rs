@@ -4,6 +4,7 @@ use segue_proto::contract::{InterfaceId, LocalAddress};
 use segue_proto::random::Stream;
 use segue_proto::tcp::{Config, Connection, ConnectionId, Endpoint, Event, State};
 use segue_proto::{Duration, Instant};
+use segue_wire::icmpv6::Icmpv6;
 use segue_wire::tcp::{TcpFlags, TcpOptions, TcpSegment, Timestamps};
 use segue_wire::{Data, Ipv6Header, Packet, Payload, SeqNumber};
 use std::net::Ipv6Addr;
@@ -222,6 +223,29 @@ impl Script {
 
     pub fn state(&self) -> State {
         self.connection().state()
+    }
+
+    /// A router says that a segment of the endpoint's from this number on was longer than `mtu`. Whether it is believed.
+    pub fn packet_too_big(&mut self, seq: u32, mtu: u32) -> bool {
+        let mut quoted = self.segment(ACK, 0, 0, 0);
+        // as the endpoint sent it
+        (quoted.source_port, quoted.destination_port) = (self.own_port, PEER_PORT);
+        quoted.seq = SeqNumber(self.iss.wrapping_add(seq));
+        let packet = Packet {
+            ip: Ipv6Header {
+                source: OWN,
+                destination: PEER,
+                traffic_class: 0,
+                hop_limit: 60,
+                flow_label: 0,
+            },
+            extensions: Vec::new(),
+            payload: Payload::Tcp(quoted),
+        };
+        self.endpoint.handle_icmp(&Icmpv6::PacketTooBig {
+            mtu,
+            invoking: packet.to_vec().into(),
+        })
     }
 
     /// Sends so many bytes of the synthetic sequence.

@@ -205,8 +205,10 @@ impl Connection {
         }
         self.receiver.enter_quick_acks(&self.config);
         self.receiver.demand_ack();
-        // its acknowledgement may be good all the same (section 3.10.7.4, MAY-25 aside: RFC 1122 section 4.2.2.20 (g))
-        if self.is_synchronized() && segment.flags.contains(TcpFlags::ACK) {
+        if self.is_synchronized()
+            && segment.flags.contains(TcpFlags::ACK)
+            && self.receiver.is_within_or_at_edge(at)
+        {
             self.take_ack(now, segment);
         }
         // a FIN again: TIME-WAIT begins anew (section 3.10.7.4, eighth)

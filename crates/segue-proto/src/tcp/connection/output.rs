@@ -144,13 +144,12 @@ impl Connection {
         } else if only_acknowledges {
             self.counters.acks_sent += 1;
         }
-        // SACK blocks would make a full segment too long: they go by themselves
-        let reports = self.receiver.has_reports();
+        // SACK blocks would make a full segment too long: an acknowledgement that is due, and has some, goes by itself. One
+        // that is not due would be more than one for each segment that came (RFC 5681 section 4.2)
+        let reports = self.sender.has_sack() && self.receiver.has_reports();
         let window = self.receiver.offer_window(&self.config);
-        if only_acknowledges || !reports {
+        if only_acknowledges || !(reports && self.receiver.must_ack()) {
             self.receiver.acknowledged();
-        } else {
-            self.receiver.demand_ack();
         }
         let data = Data::Synthetic {
             offset: content.synthetic_offset.unwrap_or_default(),

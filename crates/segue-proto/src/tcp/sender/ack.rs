@@ -47,6 +47,9 @@ impl Sender {
         // section 3.1) where it acknowledges nothing
         if advanced || !self.timers.is_running(Timer::Retransmission) {
             self.timers.forget_retries();
+        } else if self.peer.size() == 0 {
+            // the window was shrunk over what is outstanding (RFC 9293 section 3.8.6)
+            self.timers.note_answer();
         }
         if nothing_to_learn {
             // the data of a peer that is only sent to: what follows would come to the same

@@ -293,7 +293,7 @@ impl Sender {
         }
         if self.timers.take_due(Timer::Persist, now) {
             // a peer that answers keeps the connection, however long its window stays closed
-            if self.timers.retries() >= self.config.max_retransmits {
+            if self.timers.unanswered() >= self.config.max_retransmits {
                 return Expiry::GivesUp;
             }
             self.timers.count_retry();
@@ -373,7 +373,7 @@ impl Sender {
         } else {
             self.config.max_retransmits
         };
-        if self.timers.retries() >= most {
+        if self.timers.unanswered() >= most {
             return Expiry::GivesUp;
         }
         if !opening {

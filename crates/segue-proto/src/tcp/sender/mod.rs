@@ -200,7 +200,8 @@ impl Sender {
         self.usage.begin(now);
     }
 
-    /// The path carries packets of at most so many bytes. What is outstanding in longer ones is lost.
+    /// The path carries packets of at most so many bytes. What is outstanding in longer ones is lost, which says nothing of
+    /// congestion: it is sent again as after a timeout, with the window as it is (RFC 8201 section 5.4; RFC 1191 section 6.4).
     pub fn on_path_mtu(&mut self, mtu: u32) {
         let before = self.size.mss();
         if !self.size.on_path_mtu(&self.config, mtu) {
@@ -214,6 +215,11 @@ impl Sender {
                 .collect();
             for index in long {
                 self.board.mark_lost(index);
+            }
+            if self.board.has_lost() && self.recovery.is_calm() {
+                self.recovery.begin_repair(self.stream.next());
+                self.timers.stop(Timer::Reorder);
+                self.timers.stop(Timer::Probe);
             }
         }
     }

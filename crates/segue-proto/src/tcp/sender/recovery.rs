@@ -128,6 +128,16 @@ impl Recovery {
         self.probe = None;
     }
 
+    /// Loss begins without a reduction, so that there is none to take back: what was sent up to `next` is repaired.
+    pub fn begin_repair(&mut self, next: u64) {
+        self.undo.forget();
+        self.high = next;
+        self.phase = Phase::Loss;
+        self.duplicates = 0;
+        self.frto.stop();
+        self.probe = None;
+    }
+
     /// Everything outstanding is taken for lost: Loss ends where that ends.
     pub fn prolong_loss(&mut self, next: u64) {
         self.frto.stop();

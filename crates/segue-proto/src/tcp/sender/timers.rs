@@ -23,6 +23,8 @@ pub(super) struct Timers {
     persist_backoff: u32,
     /// Timeouts in a row.
     retries: u32,
+    /// Of them, those since the peer last showed that it is there.
+    unanswered: u32,
 }
 
 impl Timers {
@@ -73,14 +75,25 @@ impl Timers {
         self.retries
     }
 
+    /// Timeouts in a row since the peer last showed that it is there.
+    pub fn unanswered(&self) -> u32 {
+        self.unanswered
+    }
+
     /// Another timeout.
     pub fn count_retry(&mut self) {
         self.retries += 1;
+        self.unanswered += 1;
     }
 
     /// The peer has answered.
     pub fn forget_retries(&mut self) {
-        self.retries = 0;
+        (self.retries, self.unanswered) = (0, 0);
+    }
+
+    /// The peer has answered, but takes nothing: what was sent again is not repaired by that.
+    pub fn note_answer(&mut self) {
+        self.unanswered = 0;
     }
 
     /// The window stays closed: the next probe comes later.

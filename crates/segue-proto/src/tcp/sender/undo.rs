@@ -74,10 +74,15 @@ impl Undo {
     /// Where the window stood says nothing of the way that is taken now, and what was under way to the other network is no
     /// more to be waited for.
     pub fn on_other_network(&mut self, next: u64) {
+        self.forget();
+        self.not_before = next;
+    }
+
+    /// There is nothing to take back.
+    pub fn forget(&mut self) {
         self.marker = None;
         self.unreported = None;
         self.by_frto = false;
-        self.not_before = next;
     }
 
     /// What arrived twice was perhaps retransmitted in this recovery.
