@@ -319,3 +319,58 @@ fn links_that_are_networks_of_their_own_fail_one_by_one() {
             .all(|d| d.packet.ip.source == address(A, 2))
     );
 }
+
+fn heartbeats_to(net: &Net, destination: core::net::Ipv6Addr) -> usize {
+    net.log
+        .iter()
+        .filter(|d| d.packet.ip.destination == destination && names(d.sctp()).contains(&"HEARTBEAT"))
+        .count()
+}
+
+#[test]
+fn an_alternate_that_only_retransmissions_go_to_gets_heartbeats() {
+    // RFC 9260 section 8.3: idle is a destination to which no new chunk goes that can measure the round trip
+    let mut net = Net::established(Config::default(), [1, 2]);
+    // each tenth message is lost, and there is nothing behind it by which to notice but the timer
+    net.rule = Box::new(|d| {
+        let lost = d.packet.ip.destination == address(B, 1)
+            && d.data()
+                .any(|c| (0..33).any(|n| c.data.is_synthetic_at(n * 10_000)));
+        if lost { vec![] } else { vec![ms(10)] }
+    });
+    for n in 0..330 {
+        net.send(A, 0, synthetic(n * 1000, 1000));
+        net.run_for(Duration::from_secs(1));
+    }
+    let again = |d: &&Departure| d.packet.ip.destination == address(B, 2) && d.data().next().is_some();
+    assert!(net.log.iter().filter(again).count() >= 30);
+    assert!(heartbeats_to(&net, address(B, 2)) >= 9);
+    assert_eq!(net.messages[B].len(), 330);
+}
+
+#[test]
+fn the_window_of_an_idle_alternate_decays_before_what_was_lost_goes_there() {
+    // RFC 9260 section 7.2.1
+    let mut net = Net::established(Config::default(), [1, 2]);
+    net.command(A, |a, now| a.set_primary_path(now, address(B, 2)))
+        .unwrap();
+    for n in 0..150 {
+        net.send(A, 0, synthetic(n * 1400, 1400));
+    }
+    net.run_for(ms(900));
+    assert!(path_to(&net, A, address(B, 2)).cwnd > 16_000);
+    net.command(A, |a, now| a.set_primary_path(now, address(B, 1)))
+        .unwrap();
+    net.run_for(Duration::from_secs(60));
+    kill(&mut net, 1);
+    net.log.clear();
+    net.send(A, 0, synthetic(150 * 1400, 1400));
+    while !net
+        .log
+        .iter()
+        .any(|d| d.packet.ip.destination == address(B, 2) && d.data().next().is_some())
+    {
+        net.run_for(ms(1));
+    }
+    assert_eq!(path_to(&net, A, address(B, 2)).cwnd, 4 * 1448);
+}

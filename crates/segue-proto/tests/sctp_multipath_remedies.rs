@@ -338,3 +338,38 @@ fn a_receiver_cannot_take_back_what_it_promised_to_keep() {
     net.association(A).check_invariants().expect("A");
     assert_eq!(net.association(A).send_space(), 4 << 20);
 }
+
+#[test]
+fn a_path_that_the_scheduler_passes_over_is_watched_by_heartbeats() {
+    // RFC 9260 section 8.3: to ask whether it has room is not to send
+    let config = MultipathConfig {
+        scheduler: SchedulerKind::LowestRtt,
+        ..MultipathConfig::default()
+    };
+    let mut net = Net::established(multipath(LARGE, config), [1, 2]);
+    join(&mut net, [FAST, SLOW]);
+    let to_second = |d: &&Departure| d.packet.ip.destination == address(B, 2);
+    // more than the first can take at once, and then little
+    for i in 0..100 {
+        net.send(A, 0, synthetic(i * u64::from(MESSAGE), MESSAGE));
+    }
+    net.run_for(Duration::from_secs(10));
+    let with_data = |d: &Departure| d.data().next().is_some();
+    assert!(net.log.iter().filter(to_second).any(with_data));
+    let little = |net: &mut Net, messages: u64| {
+        for i in 0..messages {
+            net.send(A, 0, synthetic(i * 100, 100));
+            // two of them within the delay of a SACK
+            net.run_for(ms(100));
+        }
+    };
+    // until what is known of the first path has nothing of its queue
+    little(&mut net, 300);
+    net.log.clear();
+    little(&mut net, 3300);
+    let second: Vec<_> = net.log.iter().filter(to_second).collect();
+    assert!(!second.iter().any(|d| with_data(d)));
+    let is_heartbeat = |d: &&&Departure| names(d.sctp()).contains(&"HEARTBEAT");
+    let heartbeats = second.iter().filter(is_heartbeat).count();
+    assert!(heartbeats >= 9, "{heartbeats}");
+}

@@ -710,3 +710,71 @@ fn what_is_given_up_before_the_answer_is_there_does_not_move_a_stream_that_has_b
     net.run_for(Duration::from_secs(10));
     assert_eq!(offsets(&net, B), [0, 1000, 2000, 4000]);
 }
+
+/// The answer to the request arrives, but the SACK is late or lost: the peer's order of the stream is the new one already.
+#[test]
+fn what_was_given_up_before_a_stream_began_again_does_not_move_it_while_the_sack_is_missing() {
+    let mut net = established();
+    let (from, until) = (at(1.0), at(4.9));
+    net.rule = Box::new(move |d| {
+        let given_up =
+            |c: &segue_wire::sctp::DataChunk| c.data.is_synthetic_at(3000) || c.data.is_synthetic_at(9000);
+        let lost = match d.from {
+            A => d.data().any(given_up),
+            _ => d.at >= from && d.at < until && names(d.sctp()).contains(&"SACK"),
+        };
+        if lost { vec![] } else { vec![ms(10)] }
+    });
+    for n in 0..3 {
+        net.send(A, 1, synthetic(n * 1000, 1000));
+    }
+    net.command(A, |a, now| a.send(now, 1, synthetic(3000, 1000), UNRELIABLE))
+        .unwrap();
+    net.run_for(ms(300));
+    net.command(A, |a, now| a.reset_streams(now, &[1])).unwrap();
+    net.run_for(ms(1500));
+    assert_eq!(
+        answered(&net, A),
+        [(StreamRequest::ResetOutgoing(vec![1]), Ok(()))]
+    );
+    net.command(A, |a, now| a.send(now, 2, synthetic(9000, 1000), UNRELIABLE))
+        .unwrap();
+    net.run_for(Duration::from_secs(2));
+    net.send(A, 1, synthetic(4000, 1000));
+    net.run_for(Duration::from_secs(10));
+    assert_eq!(offsets(&net, B), [0, 1000, 2000, 4000]);
+    let told: Vec<_> = net
+        .log
+        .iter()
+        .filter(|d| d.from == A && d.at > at(1.9))
+        .flat_map(|d| &d.sctp().chunks)
+        .filter_map(|c| match c {
+            Chunk::ForwardTsn(f) => Some(f.skipped.clone()),
+            _ => None,
+        })
+        .collect();
+    assert!(told.contains(&vec![(2, Ssn(0))]), "{told:?}");
+}
+
+/// A FORWARD TSN that was late by a reset of the association is as far ahead of the new TSNs as it is behind them.
+#[test]
+fn a_forward_tsn_from_before_the_association_was_reset_changes_nothing() {
+    let mut net = established();
+    net.send(A, 0, synthetic(0, 100));
+    net.run_for(ms(300));
+    let tsn = net.log.iter().flat_map(|d| d.data()).next().unwrap().tsn;
+    net.command(A, |a, now| a.reset_association(now)).unwrap();
+    net.run_for(ms(300));
+    for late in [tsn.previous(), tsn, tsn.next()] {
+        let forward = Chunk::ForwardTsn(Box::new(segue_wire::sctp::ForwardTsn {
+            new_cumulative_tsn: late,
+            skipped: vec![(0, Ssn(7))],
+        }));
+        let packet = net.forge(B, address(A, 1), [forward]);
+        net.inject(B, packet);
+    }
+    net.send(A, 0, synthetic(100, 100));
+    net.run_for(Duration::from_secs(2));
+    assert_eq!(offsets(&net, B), [0, 100]);
+    assert!(net.association(A).is_sender_dry());
+}

@@ -644,3 +644,26 @@ fn a_restart_keeps_what_is_known_of_the_host_itself() {
     let left: Vec<_> = net.association(B).local_addresses().map(|l| l.address).collect();
     assert_eq!(left, [address(B, 3)]);
 }
+
+#[test]
+fn inits_do_not_keep_an_association_that_waits_for_the_end_of_its_shutdown() {
+    // RFC 9260 section 9.2: the SHUTDOWN ACK again, and no more than that; anybody can send an INIT
+    let mut net = Net::established(Config::default(), [1, 1]);
+    net.run_for(ms(100));
+    net.command(B, |b, now| b.shutdown(now));
+    net.rule = Box::new(|_| vec![]);
+    // the SHUTDOWN has arrived, and nothing does any more
+    let shutdown = net.log.last().expect("a SHUTDOWN").packet.clone();
+    net.inject(A, shutdown);
+    net.log.clear();
+    let mut answered = 0;
+    while !net.has_event(A, &Event::Lost) && net.now < at(600.0) {
+        let packet = net.forge_with_tag(A, address(B, 1), 0, [init(77, Vec::new())]);
+        let before = net.log.len();
+        net.inject(A, packet);
+        answered += net.log.len() - before;
+        net.run_for(ms(300));
+    }
+    assert!(net.has_event(A, &Event::Lost), "kept for as long as INITs come");
+    assert!(answered > 10, "{answered}");
+}

@@ -106,13 +106,28 @@ impl Association {
             // once more, to where the SHUTDOWN came from (section 6.4), since the addresses that T2-shutdown tries may all
             // be gone
             OnShutdown::Repeats => {
-                let waits = self.out.packets().any(|c| c.chunks.contains(&Chunk::ShutdownAck));
-                if !waits {
+                if !self.shutdown_ack_waits() {
                     self.replies.answer(self.out.waiting(), Chunk::ShutdownAck);
                 }
             }
             OnShutdown::Unexpected => self.out.counters.refused.unexpected += 1,
         }
+    }
+
+    /// An INIT or a COOKIE ECHO: the SHUTDOWN ACK goes once more (section 9.2). T2-shutdown goes on as it was, for an INIT anybody
+    /// may have sent, and would keep the association for as long as he sends more.
+    pub(in crate::sctp) fn send_shutdown_ack_again(&mut self) {
+        if !self.shutdown_ack_waits() {
+            let address = self.peer[self.peer.current()].address();
+            self.out.send(ControlPacket::new(
+                address,
+                SmallVec::from_buf([Chunk::ShutdownAck]),
+            ));
+        }
+    }
+
+    fn shutdown_ack_waits(&self) -> bool {
+        self.out.packets().any(|c| c.chunks.contains(&Chunk::ShutdownAck))
     }
 
     /// The answer goes to where the SHUTDOWN ACK came from (section 6.4): where data last came from may be gone.

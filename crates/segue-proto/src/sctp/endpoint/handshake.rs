@@ -49,7 +49,7 @@ impl Endpoint {
         {
             // section 9.2: our SHUTDOWN ACK, or the answer to it, was lost
             self.associations
-                .command(id, |association| association.send_shutdown_ack(arrived.now));
+                .command(id, |association| association.send_shutdown_ack_again());
             return;
         }
         if existing.is_none() && !self.listening {

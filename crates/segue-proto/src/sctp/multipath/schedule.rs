@@ -52,6 +52,7 @@ impl Concurrent {
         let forces = lent.recovery.forces();
         let forced = |path: PathId| forces || self.share(path).forces();
         let held = lent.is_held();
+        lent.decay_idle_paths();
         let may_go = |view: View<'_>, path: PathId| forced(path) || (!held && self.may_send_on(view, path));
         let view = lent.view();
         let mut usable = view.peer.usable_paths().peekable();

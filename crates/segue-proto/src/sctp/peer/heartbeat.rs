@@ -171,12 +171,13 @@ impl Peer {
         self.destinations[index].schedule_heartbeat(due);
     }
 
-    /// Whether nothing that measures the round trip was sent there within the last HB.interval.
+    /// Whether nothing that measures the round trip was sent there within the last HB.interval (section 8.3: "no new chunk that
+    /// can be used for updating path RTT"). What is sent again does not (Karn's algorithm, section 6.3.1 rule C5).
     fn is_idle(&self, now: Instant, index: DestinationId, config: &Config) -> bool {
         let interval = config.hb_interval.unwrap_or(Duration::ZERO);
         self.paths
             .get(self.destinations[index].path())
-            .and_then(Path::last_data_sent)
+            .and_then(Path::new_data_sent)
             .is_none_or(|last| now.since(last) >= interval)
     }
 }

@@ -18,7 +18,10 @@ pub(in crate::sctp) struct Path {
     least_round_trip: Option<Duration>,
     window: SctpWindow,
     pmtu: Pmtu,
-    last_data_sent: Option<Instant>,
+    /// Since when nothing was sent on it, as far as cwnd has not yet come down for it.
+    idle_since: Option<Instant>,
+    /// When a new chunk was last sent on it, whose acknowledgement measures the round trip.
+    new_data_sent: Option<Instant>,
     /// Its source is no longer ours: dropped as soon as nothing is outstanding on it.
     retired: bool,
 }
@@ -39,7 +42,8 @@ impl Path {
             least_round_trip: None,
             window: SctpWindow::new(sizes.rules(), ssthresh),
             pmtu: Pmtu::new(config, sizes.interface_mtu()),
-            last_data_sent: None,
+            idle_since: None,
+            new_data_sent: None,
             retired: false,
         }
     }
@@ -90,8 +94,9 @@ impl Path {
         self.window.segment()
     }
 
-    pub(in crate::sctp) fn last_data_sent(&self) -> Option<Instant> {
-        self.last_data_sent
+    /// When a new chunk was last sent on it.
+    pub(super) fn new_data_sent(&self) -> Option<Instant> {
+        self.new_data_sent
     }
 
     pub(super) fn is_retired(&self) -> bool {
@@ -111,10 +116,16 @@ impl Path {
 
 /// What happens on it.
 impl Path {
-    /// A chunk is sent on it.
+    /// A chunk is sent on it again.
+    pub(super) fn note_sent_again(&mut self, now: Instant) {
+        self.idle_since = Some(now);
+    }
+
+    /// A new chunk is sent on it.
     #[inline]
     pub(super) fn note_sent(&mut self, now: Instant) {
-        self.last_data_sent = Some(now);
+        self.idle_since = Some(now);
+        self.new_data_sent = Some(now);
     }
 
     /// Something sent on it was acknowledged: packets of this size pass.
@@ -191,12 +202,12 @@ impl Path {
     /// Section 7.2.1: what idle RTOs have done to cwnd, worked out when data is about to be sent
     /// again while nothing is under way.
     pub(super) fn decay_idle(&mut self, now: Instant) {
-        let Some(last) = self.last_data_sent else { return };
-        let idle = now.since(last);
+        let Some(since) = self.idle_since else { return };
+        let idle = now.since(since);
         let rto = self.rtt.rto();
         if idle >= rto {
             self.window.on_idle(idle.as_nanos() / rto.as_nanos().max(1));
-            self.last_data_sent = Some(now);
+            self.idle_since = Some(now);
         }
     }
 

@@ -171,7 +171,12 @@ impl Peer {
         path.map_or(config.rto_initial, Path::rto)
     }
 
-    /// A chunk is sent on it.
+    /// A chunk is sent on it again.
+    pub(in crate::sctp) fn note_sent_again(&mut self, now: Instant, path: PathId) {
+        self.paths[path].note_sent_again(now);
+    }
+
+    /// A new chunk is sent on it.
     #[inline]
     pub(in crate::sctp) fn note_sent(&mut self, now: Instant, path: PathId) {
         self.paths[path].note_sent(now);
@@ -227,6 +232,15 @@ impl Peer {
     /// It holds others up.
     pub(in crate::sctp) fn halve_window(&mut self, path: PathId) {
         self.on(path, Path::halve_window);
+    }
+
+    /// Data is about to be sent on any of them: those on which `is_empty` says that nothing is under way have been idle.
+    pub(in crate::sctp) fn decay_idle_paths(&mut self, now: Instant, is_empty: impl Fn(PathId) -> bool) {
+        for (id, path) in self.paths.iter_mut() {
+            if is_empty(id) {
+                path.decay_idle(now);
+            }
+        }
     }
 
     /// Data is about to be sent, and nothing is under way.

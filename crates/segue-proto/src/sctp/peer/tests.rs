@@ -123,9 +123,17 @@ fn a_window_decays_by_whole_rtos_without_data() {
     path.decay_idle(ms(1000) - Duration::from_nanos(1));
     assert_eq!(path.cwnd(), 100_000);
     path.decay_idle(ms(1000));
-    assert_eq!((path.cwnd(), path.last_data_sent()), (50_000, Some(ms(1000))));
+    assert_eq!(path.cwnd(), 50_000);
     path.decay_idle(ms(3999));
     assert_eq!(path.cwnd(), 12_500);
+    assert_eq!(
+        path.new_data_sent(),
+        Some(ms(0)),
+        "for heartbeats the path is idle since then"
+    );
+    path.note_sent_again(ms(4000));
+    path.decay_idle(ms(4999));
+    assert_eq!((path.cwnd(), path.new_data_sent()), (12_500, Some(ms(0))));
 }
 
 #[test]

@@ -240,7 +240,8 @@ impl Receiver {
         };
         out.counters.forward_tsns_received += 1;
         let new = chunk.new_cumulative_tsn;
-        if new.at_or_before(tsns.cumulative_tsn_ack()) {
+        // one from before the association was reset is as far ahead as behind (RFC 6525 section 5.2.4, G3)
+        if new.at_or_before(tsns.cumulative_tsn_ack()) || tsns.is_too_far(new) {
             return Outcome::Duplicate;
         }
         tsns.advance_to(new);

@@ -53,6 +53,11 @@ impl ReceivedTsns {
         self.ranges.last().map_or(self.cumulative_tsn_ack, |r| r.1)
     }
 
+    /// Whether a TSN beyond the cumulative TSN ack is farther ahead than a gap ack block could report.
+    pub(super) fn is_too_far(&self, tsn: Tsn) -> bool {
+        tsn.distance_from(self.cumulative_tsn_ack) > u32::from(u16::MAX)
+    }
+
     /// Where `tsn` would stand, without recording it.
     pub(super) fn classify(&self, tsn: Tsn) -> Arrival {
         if tsn == self.cumulative_tsn_ack.next() {
@@ -61,7 +66,7 @@ impl ReceivedTsns {
         if tsn.at_or_before(self.cumulative_tsn_ack) {
             return Arrival::Duplicate;
         }
-        if tsn.distance_from(self.cumulative_tsn_ack) > u32::from(u16::MAX) {
+        if self.is_too_far(tsn) {
             return Arrival::TooFar;
         }
         let at = self.ranges.partition_point(|r| r.1.before(tsn));

@@ -4,6 +4,7 @@ use crate::sctp::Reliability;
 use crate::sctp::ids::DestinationId;
 use crate::time::{Duration, Instant};
 use segue_wire::Tsn;
+use smallvec::SmallVec;
 
 /// A FORWARD TSN that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Abandoned {
     sent: Option<ForwardTsnSent>,
     /// Guards the last FORWARD TSN as T3-rtx guards DATA (RFC 3758 section 3.5, rule C5).
     t3_rtx: Option<Instant>,
+    /// Streams that have begun again, all if none is named, each with the last TSN before that.
+    begun_again: SmallVec<[(Option<u16>, Tsn); 1]>,
 }
 
 impl Abandoned {
@@ -61,6 +64,28 @@ impl Abandoned {
         self.point
             .filter(|point| cumulative.before(*point))
             .unwrap_or(cumulative)
+    }
+
+    /// Streams have begun again, all if none is named, behind `last`, which the peer has passed. `cumulative` is its last ack.
+    pub(super) fn streams_begin_again(&mut self, streams: &[u16], last: Tsn, cumulative: Tsn) {
+        self.begun_again
+            .retain(|(stream, at)| cumulative.before(*at) && !stream.is_some_and(|s| streams.contains(&s)));
+        if cumulative.before(last) {
+            if streams.is_empty() {
+                self.begun_again.clear();
+                self.begun_again.push((None, last));
+            } else {
+                self.begun_again.extend(streams.iter().map(|s| (Some(*s), last)));
+            }
+        }
+    }
+
+    /// Whether a chunk of a stream was sent before that began again: of its SSN the peer knows nothing any more (RFC 6525
+    /// section 5.2.2, E2 and E4).
+    pub(super) fn is_of_former(&self, stream: u16, tsn: Tsn) -> bool {
+        self.begun_again
+            .iter()
+            .any(|(begun, last)| begun.is_none_or(|b| b == stream) && tsn.at_or_before(*last))
     }
 
     /// Rules C1 to C3: the point is at `point`, which is beyond the cumulative TSN ack. `wait` tells how long the same FORWARD
@@ -106,6 +131,12 @@ impl Abandoned {
 
     pub(super) fn stop_timer(&mut self) {
         self.t3_rtx = None;
+    }
+
+    /// TSNs begin anew: those of before mean nothing.
+    pub(super) fn restart(&mut self) {
+        self.clear();
+        self.begun_again.clear();
     }
 
     /// Nothing abandoned is left that the peer does not know of.

@@ -295,20 +295,25 @@ impl Sender {
     /// The streams begin again, all if none is named.
     pub(super) fn reset_ssns(&mut self, streams: &[u16]) {
         self.queue.reset_ssns(streams);
+        let (last, cumulative) = (
+            self.flight.next_tsn().previous(),
+            self.flight.cumulative_tsn_ack(),
+        );
+        self.abandoned.streams_begin_again(streams, last, cumulative);
     }
 
     /// The peer has reset the association: TSNs begin anew at `next_tsn`.
     pub(super) fn restart_tsns(&mut self, next_tsn: Tsn) {
         self.flight.restart_tsns(next_tsn);
         self.queue.reset_ssns(&[]);
-        self.abandoned.clear();
+        self.abandoned.restart();
         self.recovery.end();
         self.credit.forget_probe();
     }
 
     /// The association is reset at the peer's request: streams begin again, and what was kept back goes on.
     pub(super) fn reset_streams(&mut self) {
-        self.queue.reset_ssns(&[]);
+        self.reset_ssns(&[]);
         self.queue.release();
         self.abandoned.clear();
     }

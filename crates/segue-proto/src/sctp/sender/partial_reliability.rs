@@ -194,7 +194,8 @@ impl Sender {
     ///
     /// One that names a stream which is to begin again goes no farther than that stream's last chunk. All of those were sent
     /// before the request (RFC 6525 section 5.1.2, A1), so that a peer who has carried it out, and whose answer was lost, has
-    /// passed that TSN: the FORWARD TSN is out of date for him, and does not move the stream that has begun again.
+    /// passed that TSN: the FORWARD TSN is out of date for him, and does not move the stream that has begun again. When his answer
+    /// is there the stream is not named for chunks of before, although his SACK may still be under way.
     #[inline(never)]
     pub(in crate::sctp) fn take_forward_tsn(&mut self, cx: &mut Context<'_>, room: u32) -> Option<Chunk> {
         let point = self.abandoned.take_due()?;
@@ -205,7 +206,7 @@ impl Sender {
         while new_cumulative_tsn != point {
             let tsn = new_cumulative_tsn.next();
             let sent = self.flight.get(tsn)?.about();
-            if !sent.unordered {
+            if !sent.unordered && !self.abandoned.is_of_former(sent.stream_id, tsn) {
                 // rule C4: the highest of each stream
                 let known = skipped.iter().position(|s| s.0 == sent.stream_id);
                 if known.is_none() && skipped.len() == limit {
@@ -253,12 +254,13 @@ impl Sender {
         }
     }
 
-    /// The peer's cumulative TSN ack passed abandoned chunks: the FORWARD TSN arrived, and so did nothing else.
+    /// The peer's cumulative TSN ack passed abandoned chunks: the FORWARD TSN arrived, or a copy of them that was late. So it is
+    /// no proof that the destination of the FORWARD TSN is there.
     pub(super) fn on_forward_tsn_acked(&mut self, cx: &mut Context<'_>) {
         if let Some(destination) = self.abandoned.destination()
             && cx.peer.get(destination).is_some()
         {
-            cx.peer.acknowledges(destination, true, cx.config, cx.out);
+            cx.peer.acknowledges(destination, false, cx.config, cx.out);
         }
     }
 }

@@ -229,7 +229,7 @@ impl Sender {
                 if self.flight.renege(cx.now, tsn, |path| cx.peer.rto(path))
                     && let Some(path) = path
                 {
-                    cx.peer.note_sent(cx.now, path);
+                    cx.peer.note_sent_again(cx.now, path);
                     self.strategy.note_sent(path);
                 }
             }

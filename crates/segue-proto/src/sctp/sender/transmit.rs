@@ -132,7 +132,7 @@ impl Sender {
             self.credit.on_sent_again(tsn);
             room = room.saturating_sub(size);
             chunks.push(Chunk::Data(chunk));
-            cx.peer.note_sent(cx.now, path);
+            cx.peer.note_sent_again(cx.now, path);
             self.strategy.note_sent(path);
             count_retransmission(cx, fast, tsn, packing.peer_tag);
             next = self.flight.next_marked(Some(tsn.next()));

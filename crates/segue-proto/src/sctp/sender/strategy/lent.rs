@@ -73,6 +73,13 @@ impl Lent<'_> {
         self.view().has_window(path)
     }
 
+    /// Section 7.2.1 for what is sent again: wherever it may go, idle RTOs have brought cwnd down first.
+    pub(in crate::sctp) fn decay_idle_paths(&mut self) {
+        let flight = &*self.flight;
+        self.peer
+            .decay_idle_paths(self.now, |path| flight.size_on(path) == 0);
+    }
+
     /// One packet at a time goes into a closed window.
     pub(in crate::sctp) fn is_held(&self) -> bool {
         self.credit.is_closed() && self.flight.has_outstanding()

@@ -50,6 +50,7 @@ impl SinglePath {
     /// Section 6.1 rule C: chunks marked for retransmission go before new ones, within cwnd.
     #[inline(never)]
     fn plan_retransmission(&self, lent: &mut Lent<'_>) -> Option<Plan> {
+        lent.decay_idle_paths();
         let tsn = lent.flight.next_marked(None)?;
         let path = retransmission_path(lent.view(), tsn)?;
         let forced = lent.recovery.forces();
