@@ -68,7 +68,7 @@ def run_all(
             for attempt in itertools.count(1):
                 tell(combination, number, done, "" if attempt == 1 else "too late, once more")
                 record = kept.folder(combination, number)
-                kept.forget(combination, number)
+                kept.begin(combination, number)
                 run, document = run_once(
                     program, combination, seed, predict=predict, conditions=conditions, record=record
                 )
