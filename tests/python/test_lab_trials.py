@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -645,6 +646,49 @@ def test_a_file_that_changes_while_a_run_goes_on_is_not_what_that_run_was_of(tmp
             tell=lambda _one, _number, _done, besides: said.append(besides),
         )  # fmt: skip
     assert said == ["", "", "done before"]
+
+
+@pytest.mark.parametrize("name", ["named.txt", "below/named.txt", "../named.txt", "{}/named.txt"])
+@pytest.mark.parametrize("kind", NAMED)
+def test_files_that_a_scenario_names_are_found_whatever_happens(tmp_path: Path, kind: str, name: str) -> None:
+    """The program in the place of segue-lab reads what it is given as the simulator does."""
+    folder, temporary = tmp_path / "own", tmp_path / "tmp"
+    for one in (folder, folder / "below", temporary):
+        one.mkdir()
+    name = name.format(tmp_path)
+    (folder / name).write_text(NAMED[kind][2][0])
+    reading = """
+import subprocess
+reads = "from segue.running import check; from segue.scenarios import load; check(load(%r))" % sys.argv[2]
+sys.exit(2 if subprocess.run([sys.executable, "-c", reads]).returncode else 0)
+"""
+    both = naming(kind, folder, name)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before[tmp_path / "segue-lab"] = program(tmp_path, reading).read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        results = run_all(str(tmp_path / "segue-lab"), both, repeat=1)
+    assert [len(one.usable) for one in results] == [1, 1]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert list(temporary.iterdir()) == []
+
+
+def test_files_that_an_override_names_are_found_whatever_happens(tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("1\n3\n")
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "named.txt").write_text("1\n2\n")
+    naming("trace", folder)
+    looking = """
+(other,) = [word.partition("=")[2].partition("=")[2] for word in sys.argv if word.startswith("--set=link.0")]
+sys.exit(0 if (Path(sys.argv[2]).parent / other).read_text() == "1\\n3\\n" else 2)
+"""
+    timing = Timing(places={"": "one"})
+    settings = {**SHORT, "link.0.trace.file": "../other.txt"}
+    both = combinations(
+        [str(folder / "own.toml")], [], ["planned", "carrier-down"], settings=settings, timing=timing
+    )  # fmt: skip
+    assert len(run_all(str(program(tmp_path, looking)), both, repeat=1)) == 2
 
 
 TABLES_TOO = """

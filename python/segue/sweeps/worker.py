@@ -124,12 +124,21 @@ def _folder(shared: Shared, fetch: Fetch) -> Path:
     if key not in _folders:
         folder = Path(tempfile.mkdtemp(prefix="segue-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        for name, digest in shared.files.items():
-            content = fetch(digest)
-            if digest_of(content) != digest:
-                raise RunError(f"{name}: was changed on its way")
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        unpack(folder, shared.files, fetch)
         _folders[key] = folder
     return _folders[key]
+
+
+def unpack(folder: Path, files: Mapping[str, str], fetch: Fetch) -> None:
+    """Write files into a folder, from where they have their names.
+
+    Raises:
+        RunError: One is not what its digest says.
+    """
+    for name, digest in files.items():
+        content = fetch(digest)
+        if digest_of(content) != digest:
+            raise RunError(f"{name}: was changed on its way")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
