@@ -245,9 +245,7 @@ def _draw(axes: Axes, summary: pl.DataFrame, how: Curves, *, is_wide: bool) -> N
         )
         if "high_censored" in curve.columns:
             bounds = [(x, y) for x, y, bound in zip(at, high, curve["high_censored"], strict=True) if bound]
-            for x, y in bounds:
-                axes.annotate("", (x, y), xytext=(0, 13), textcoords="offset points", annotation_clip=False,
-                              arrowprops={"arrowstyle": "<|-", "color": colour, "shrinkA": 0})  # fmt: skip
+            style.mark_bounds(axes, bounds, colour)
 
 
 def _is_uneven(steps: list[float]) -> bool:
