@@ -176,6 +176,25 @@ def test_what_cannot_be_compared_is_one_line(subjects: tuple[str, ...], scenario
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("names", [("mip6", "sigma"), ("mip6", "scheme=sigma"), ("l2.latency=1 s", "scheme=sigma")])
+def test_folders_and_files_that_are_named_like_schemes_are_not_taken_for_them(
+    names: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("mip6", "1 s", "sigma"):
+        Path(folder).mkdir()
+    if names[1] == "scheme=sigma":
+        Path("sigma").rmdir()
+        Path("sigma").write_text("notes")
+    subjects = compare(Wanted(names, "zigzag", {"duration": "12 s"}, (1,), ("throughput",)))
+    rates = [subject.runs["throughput"][0].value for subject in subjects]
+    settings = [{"l2.latency": "1 s"} if "l2" in names[0] else {"scheme": "mip6"}, {"scheme": "sigma"}]
+    assert rates == [
+        package.run("zigzag", {"duration": "12 s", **own}, seed=1, trace=False).metrics.throughput_bps
+        for own in settings
+    ]
+
+
 def test_the_command_writes_a_table_and_a_figure(segue: Segue, tmp_path: Path) -> None:
     arguments = ("compare", "l2.latency=100 ms", "l2.latency=600 ms", "--scenario", "sigma", "--set", "duration=30 s")
     ran = segue(*arguments, "--seeds", "2", "--metric", "interruption", "--out", "both", cwd=tmp_path)
