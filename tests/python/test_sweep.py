@@ -488,6 +488,29 @@ def test_a_third_axis_has_to_be_chosen_from() -> None:
         find_metric("troughput")
 
 
+@pytest.mark.parametrize(
+    ("grid", "chosen"),
+    [
+        ("20 packets, 64 kB", "20 packets"),
+        ("20packets, 64kB", "64kB"),
+        ("1 s..2 s, 3 s", "3 s"),
+        ("1 s..2 s, 3 s", "1 s..2 s"),
+        ("off, 5", "5"),
+        ("off, 5", "off,5"),
+    ],
+)
+def test_a_part_is_chosen_by_what_is_written_where_not_all_are_numbers_of_one_unit(grid: str, chosen: str) -> None:
+    [axis] = parse_axes({"a": grid})
+    rows = [{"a": value, "seed": 1, "throughput_bps": 1.0} for value in axis.values]
+    sweep = Sweep(pl.DataFrame(rows), "made", (axis,), {}, parse_rule(1, None, 0, ()), (), None, 0, "0")
+    part = sweep.where({"a": chosen})
+    assert part.axis("a").settings == parse_axes({"a": chosen})[0].settings
+    assert part.frame["a"].to_list() == list(part.axis("a").values)
+    assert part.where({"a": chosen}).frame.equals(part.frame)
+    with pytest.raises(ScenarioError, match="expected one of"):
+        sweep.where({"a": "7"})
+
+
 SWEEP = ("sweep", "sigma", "--grid", "l2.latency=100ms,500ms", "--set", "duration=20 s", "--seeds", "2")
 
 
