@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import re
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import pytest
 import segue as package
 from command import Segue
 from segue import ScenarioError
-from segue.cli.compare import as_csv, note, text_of
-from segue.compare import Estimate, Value, Wanted, compare, difference_of, median_of, table
+from segue.cli.compare import as_csv, note, print_lines, text_of
+from segue.compare import Estimate, Subject, Value, Wanted, compare, difference_of, median_of, table
 from segue.figures.distribution import distributions
 
 SHORT = {"duration": "30 s"}
@@ -98,6 +99,27 @@ def test_schemes_have_the_same_seeds_and_the_values_of_their_runs() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(lines))))
     assert [row["subject"] for row in rows] == ["mip6", "ilnp-soft"] * 2
     assert float(rows[1]["difference"]) == lines[1].difference.value
+
+
+def test_of_how_many_pairs_a_difference_is_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a subject that has no value with some seeds there are fewer pairs than it, or the first, has values."""
+    first, second = sample(1, 2, 3, 4, 5, 6)[:5], sample(1, 2, 3, 4, 5, 6, 7)[2:]
+    subjects = [
+        Subject(name, False, {"loss": values}, {"lost_packets": values})
+        for name, values in zip("ab", (first, second), strict=True)
+    ]
+    lines = table(subjects, ["loss"])
+    rows = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert [(row["n"], row["difference_n"]) for row in rows] == [("5", ""), ("5", "3")]
+    print_lines(lines)
+    _, head, *_, last = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert head[-2:] == ["pairs", "unit"]
+    assert last[:3] == ["loss", "b", "5"]
+    assert last[-1] == "3"
+    apart = table([subjects[0], replace(subjects[1], is_capture=True)], ["lost_packets"])
+    assert [row["difference_n"] for row in csv.DictReader(io.StringIO(as_csv(apart)))] == ["", ""]
+    print_lines(apart)
+    assert "pairs" not in capsys.readouterr().out
 
 
 def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> None:
