@@ -18,7 +18,7 @@ import pytest
 import segue
 from command import Segue
 from segue import ScenarioError
-from segue.cli.sweep import figure_text, interval_text, parse_drawing
+from segue.cli.sweep import figure_text, interval_text, parse_drawing, plot_results
 from segue.compare import Value, median_of
 from segue.figures import style
 from segue.figures.style import render
@@ -531,6 +531,24 @@ def test_the_command_line_writes_a_file_and_figures(segue: Segue, tmp_path: Path
     one = segue("plot", "r.parquet", "--y", "loss", "--out", "one.svg", cwd=tmp_path)
     assert one.returncode == 0, one.stderr
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "figures" / "r-loss.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("scheme", "--where scheme: expected KEY=VALUE"),
+        ("scheme=\udcff", "--where 'scheme=\\udcff': expected UTF-8"),
+        ("scheme=mip6", "scheme=mip6: expected one of sigma, none"),
+    ],
+)
+def test_a_part_that_is_wrong_is_one_line_of_its_option(
+    tmp_path: Path, condition: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = segue.sweep("sigma", {"scheme": "sigma, none"}, SHORT, seeds=1).write(tmp_path / "r.parquet")
+    with pytest.raises(ScenarioError) as error:
+        plot_results(file, [parse_drawing("y=interruption")], (condition,), None)
+    assert words in str(error.value)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_figure_of_what_no_run_has_leaves_the_results(segue: Segue, tmp_path: Path) -> None:

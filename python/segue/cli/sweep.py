@@ -141,7 +141,8 @@ def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[s
         raise ScenarioError(f"--where {min(twice)}: expected each key once: several values are KEY=A,B")
     with Bars() as bars:
         bars.spin("drawing")
-        result = Sweep.read(results).where({key: str(value) for key, value in settings_of(conditions).items()})
+        part = {key: str(value) for key, value in settings_of(conditions, "--where").items()}
+        result = Sweep.read(results).where(part)
         figures = []
         for one in drawings:
             if out is not None and out.suffix in FIGURES:
