@@ -18,7 +18,7 @@ import pytest
 import segue
 from command import Segue
 from segue import ScenarioError
-from segue.cli.sweep import figure_text, interval_text, parse_drawing, plot_results
+from segue.cli.sweep import Drawing, figure_text, interval_text, parse_drawing, plot_results, stems
 from segue.compare import Value, median_of
 from segue.figures import style
 from segue.figures.style import render
@@ -549,6 +549,33 @@ def test_a_part_that_is_wrong_is_one_line_of_its_option(
         plot_results(file, [parse_drawing("y=interruption")], (condition,), None)
     assert words in str(error.value)
     assert capsys.readouterr().out == ""
+
+
+def test_figures_that_would_have_one_name_are_all_written(segue: Segue, tmp_path: Path) -> None:
+    plots = ("y=loss,x=scheme", "y=loss,hue=scheme", "y=loss,x=scheme", "y=loss")
+    asked = ("--grid", "scheme=sigma,none", *(f"--plot={one}" for one in plots))
+    ran = segue(*SWEEP, *asked, "--out", "r.parquet", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    names = ["r-loss-scheme", "r-loss-scheme-2", "r-loss"]
+    assert [Path(line).stem for line in ran.stdout.splitlines() if line.endswith(".svg")] == names
+    assert len({(tmp_path / f"{name}.svg").read_bytes() for name in names[:2]}) == 2
+    drawn = segue("plot", "r.parquet", "--y", "loss", "--y", "loss", "--out", "one.svg", cwd=tmp_path)
+    assert (drawn.returncode, drawn.stdout.count("one.svg")) == (0, 1)
+
+
+def test_no_name_of_a_figure_is_given_twice() -> None:
+    drawings = [
+        Drawing("a", "loss", "2"),
+        Drawing("a", "loss", None),
+        Drawing(None, "loss", "a"),
+        Drawing("a-2", "loss", None),
+    ]
+    assert [path.name for path in stems(Path("r.parquet"), drawings)] == [
+        "r-loss-a-2",
+        "r-loss-a",
+        "r-loss-a-3",
+        "r-loss-a-2-2",
+    ]
 
 
 def test_a_figure_of_what_no_run_has_leaves_the_results(segue: Segue, tmp_path: Path) -> None:
