@@ -125,7 +125,7 @@ class Wanted:
 
     Attributes:
         subjects: `FILE`, two captures of both ends as `MN,CN`, a scheme, or `KEY=VALUE` of a scenario; `NAME=FILE`
-            gives files another name.
+            gives files another name. `scheme=NAME` is the scheme, whatever files there are.
         scenario: The scenario of schemes and settings.
         overrides: What all simulated subjects share.
         seeds: Seeds of each.
@@ -280,14 +280,15 @@ class _Source:
 def _source(text: str, wanted: Wanted) -> _Source:
     name, file = text, text
     head, equals, rest = text.partition("=")
-    if equals and not Path(text).exists():
-        if _captures(rest) or Path(rest).exists() or wanted.scenario is None:
-            name, file = head, rest
-        else:
+    if equals and not Path(text).is_file():
+        # a scheme goes by its name, whatever file has that too
+        is_file = head.strip() != "scheme" and (bool(_captures(rest)) or Path(rest).is_file())
+        if wanted.scenario is not None and not is_file:
             return _Source(text, load(wanted.scenario), {**wanted.overrides, head.strip(): rest.strip()})
+        name, file = head, rest
     if captures := _captures(file):
         return _Source(name, None, {}, captures)
-    if wanted.scenario is not None and not Path(file).exists():
+    if wanted.scenario is not None and not Path(file).is_file():
         return _Source(name, load(wanted.scenario), {**wanted.overrides, "scheme": file})
     scenario = load(file)
     return _Source(scenario.name if name == file else name, scenario, wanted.overrides)
@@ -298,7 +299,7 @@ def _captures(text: str) -> tuple[str, ...]:
     if _is_capture(Path(text)):
         return (text,)
     parts = tuple(text.split(","))
-    if len(parts) < 2 or Path(text).exists() or not any(_is_capture(Path(part)) for part in parts):
+    if len(parts) < 2 or Path(text).is_file() or not any(_is_capture(Path(part)) for part in parts):
         return ()
     if len(parts) > 2:
         raise ScenarioError(f"{text}: {len(parts)} captures, expected one, or those of both ends: MN,CN")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, lgamma, log, sqrt
+
+from segue.units import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,26 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Median
             break
         k, outside, coverage = k + 1, outside + ways, narrower
     return MedianInterval(median, ordered[k - 1], ordered[n - k], coverage)
+
+
+def intervals_text(intervals: Iterable[tuple[int, float]]) -> str:
+    """What stands beside medians: over how many seeds they are, and how well their intervals hold them.
+
+    Args:
+        intervals: Of each, how many values it is of, and the coverage.
+
+    >>> intervals_text([(5, 0.9375), (6, 0.96875)])
+    'Medians over 5 to 6 seeds; order-statistic intervals, which hold them with 93.7 % at least.'
+    """
+    known = list(intervals)
+    counts = [count for count, _ in known]
+    if not known:
+        return "No run has a value."
+    if max(counts) == 1:
+        return "One seed a point: there are no intervals."
+    seeds = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    least = min(coverage for count, coverage in known if count > 1)
+    return f"Medians over {seeds} seeds; order-statistic intervals, which hold them with {percent(least)} at least."
 
 
 def is_median_bound(values: Sequence[float], least_bound: float) -> bool:

@@ -100,7 +100,9 @@ def sentence(metrics: Metrics) -> str:
     """
     of_flows = Counter((row.host, row.flow) for row in metrics.handovers)
     # flows of a host move with it, each when it next has something to send
-    of_hosts = {host: max(n for (of, _), n in of_flows.items() if of == host) for host, _ in of_flows}
+    of_hosts: dict[str, int] = {}
+    for (host, _), moves in of_flows.items():
+        of_hosts[host] = max(of_hosts.get(host, 0), moves)
     count, hosts = sum(of_hosts.values()), list(of_hosts)
     who = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
     moved = f"{count} {'handover' if count == 1 else 'handovers'} of {who}" if hosts else "No handover"

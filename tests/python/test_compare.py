@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import re
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import pytest
 import segue as package
 from command import Segue
 from segue import ScenarioError
-from segue.cli.compare import as_csv, note, text_of
-from segue.compare import Estimate, Value, Wanted, compare, difference_of, median_of, table
+from segue.cli.compare import as_csv, note, print_lines, text_of
+from segue.compare import Estimate, Subject, Value, Wanted, compare, difference_of, median_of, table
 from segue.figures.distribution import distributions
 
 SHORT = {"duration": "30 s"}
@@ -100,6 +101,27 @@ def test_schemes_have_the_same_seeds_and_the_values_of_their_runs() -> None:
     assert float(rows[1]["difference"]) == lines[1].difference.value
 
 
+def test_of_how_many_pairs_a_difference_is_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a subject that has no value with some seeds there are fewer pairs than it, or the first, has values."""
+    first, second = sample(1, 2, 3, 4, 5, 6)[:5], sample(1, 2, 3, 4, 5, 6, 7)[2:]
+    subjects = [
+        Subject(name, False, {"loss": values}, {"lost_packets": values})
+        for name, values in zip("ab", (first, second), strict=True)
+    ]
+    lines = table(subjects, ["loss"])
+    rows = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    assert [(row["n"], row["difference_n"]) for row in rows] == [("5", ""), ("5", "3")]
+    print_lines(lines)
+    _, head, *_, last = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert head[-2:] == ["pairs", "unit"]
+    assert last[:3] == ["loss", "b", "5"]
+    assert last[-1] == "3"
+    apart = table([subjects[0], replace(subjects[1], is_capture=True)], ["lost_packets"])
+    assert [row["difference_n"] for row in csv.DictReader(io.StringIO(as_csv(apart)))] == ["", ""]
+    print_lines(apart)
+    assert "pairs" not in capsys.readouterr().out
+
+
 def test_captures_and_scenarios_are_compared_by_handovers(tmp_path: Path) -> None:
     package.run("sigma", {**SHORT, "l2.latency": "600 ms"}, seed=1, trace=False, pcap=tmp_path)
     capture = str(tmp_path / "mh.pcapng.gz")
@@ -174,6 +196,25 @@ def test_what_cannot_be_compared_is_one_line(subjects: tuple[str, ...], scenario
         compare(Wanted(subjects, scenario))
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("names", [("mip6", "sigma"), ("mip6", "scheme=sigma"), ("l2.latency=1 s", "scheme=sigma")])
+def test_folders_and_files_that_are_named_like_schemes_are_not_taken_for_them(
+    names: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("mip6", "1 s", "sigma"):
+        Path(folder).mkdir()
+    if names[1] == "scheme=sigma":
+        Path("sigma").rmdir()
+        Path("sigma").write_text("notes")
+    subjects = compare(Wanted(names, "zigzag", {"duration": "12 s"}, (1,), ("throughput",)))
+    rates = [subject.runs["throughput"][0].value for subject in subjects]
+    settings = [{"l2.latency": "1 s"} if "l2" in names[0] else {"scheme": "mip6"}, {"scheme": "sigma"}]
+    assert rates == [
+        package.run("zigzag", {"duration": "12 s", **own}, seed=1, trace=False).metrics.throughput_bps
+        for own in settings
+    ]
 
 
 def test_the_command_writes_a_table_and_a_figure(segue: Segue, tmp_path: Path) -> None:

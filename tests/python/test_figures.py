@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import synthetic
 from segue.figures.flow import main_trace
+from segue.figures.groups import Layout, bars
 from segue.figures.style import render
 from segue.papers.claims import Claim
 from segue.papers.common import Drawn
@@ -65,6 +66,26 @@ def test_texts_lie_within_the_figure_and_legends_touch_no_axes(one: Drawn) -> No
 def test_same_figure_gives_the_same_bytes() -> None:
     first, second = (render(next(figures.grid_figures(FRAMES)).figure) for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (1, "One seed a point: there are no intervals."),
+        (2, "Medians over 2 seeds; order-statistic intervals, which hold them with 50 % at least."),
+        (5, "Medians over 5 seeds; order-statistic intervals, which hold them with 93.7 % at least."),
+    ],
+)
+def test_figures_say_how_well_their_intervals_hold_medians(seeds: int, said: str) -> None:
+    few = {name: frame.filter(pl.col("seed") < seeds) for name, frame in FRAMES.items()}
+    for one in figures.grid_figures(few):
+        # those of policies have three seeds at most
+        if seeds < 5 or "policy" not in one.name:
+            assert one.figure.texts[1].get_text().splitlines()[-1] == said, one.name
+    frame = pl.DataFrame([{"value": float(n), "where": place, "of": "a"} for n in range(seeds) for place in "xy"])
+    layout = Layout("value", "where", {"x": "x", "y": "y"}, "of", {"a": "a"})
+    figure = bars(frame, layout, title="t", subtitle="s", y_label="y")
+    assert figure.texts[1].get_text() == f"s\n{said}"
 
 
 def test_axes_are_the_papers() -> None:

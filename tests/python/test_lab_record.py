@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,6 +103,29 @@ def test_the_report_says_what_is_the_labs(record: Record, tmp_path: Path) -> Non
     # the documents of the tests have the simulator's figures beside them
     assert record.prediction is not None
     assert "<th>lab</th><th>simulator</th>" in page
+
+
+def test_the_report_has_all_that_the_scenario_has_happen(record: Record, tmp_path: Path) -> None:
+    events = [
+        {"kind": kind, "on": ["one"], "at_s": at, "for_s": None} for kind, at in (("flap", 4.0), ("blackhole", 6.0))
+    ]
+    film = {"kind": "video", "from": "cn", "to": "mn", "startup_delay_s": None, "mean_rate_bps": None}
+    both = {"applications": [film, film]}
+    document = {**record.document, "scenario_events": events, **both}
+    document["prediction"] = {**document["prediction"], "scenario_events": events[:1], **both}
+    (tmp_path / DOCUMENT).write_text(json.dumps(document))
+
+    def rows() -> list[list[str]]:
+        page = write_lab_report(Record(tmp_path), tmp_path / "report.html").read_text()
+        found = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", page)]
+        return [row for row in found if any("one at" in text or "never began" in text for text in row)]
+
+    first, second = "flap on one at 4.000 s", "blackhole on one at 6.000 s"
+    twice = [["video cn to mn", "never began", "never began"], ["", "never began", "never began"]]
+    assert rows() == [["happens", first, first], ["", second, ""], *twice]
+    del document["prediction"]
+    (tmp_path / DOCUMENT).write_text(json.dumps(document))
+    assert rows() == [["happens", first], ["", second], *(row[:2] for row in twice)]
 
 
 def test_the_report_that_is_asked_for_is_taken_off_the_command_line() -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from segue.lab.trials.results import Estimate, LabRun, Result, Value, estimate, 
 from segue.lab.trials.runs import run_all
 from segue.metrics import Flow, Outage
 from segue.running import Verdict
+from segue.scenarios import load
 
 DOCUMENTS = Path(__file__).parent / "lab_runs"
 SHORT = {"duration": "10 s"}
@@ -578,6 +580,115 @@ def test_a_document_that_still_reads_as_one_but_is_another_is_run_again(tmp_path
     file = tmp_path / "none-planned-1.json"
     file.write_bytes(file.read_bytes().replace(b'"corrupt_messages": 0', b'"corrupt_messages": 1'))
     assert told(program(tmp_path), tmp_path, 1) == ["", "done before"]
+
+
+ROWS = "radio,mcc,net,area,cell,unit,lon,lat,range,samples\nLTE,1,1,1,1,1,8.5,47.3,{},8\n"
+NAMED = {
+    "trace": (
+        'rate = "100 Mbit/s"',
+        'rate = "100 Mbit/s"\ntrace = {file = "named.txt", format = "mahimahi"}',
+        ("1\n2\n", "1\n3\n"),
+    ),
+    "mobility": (
+        'pattern = "still"\nfrom = ["0 m", "0 m"]\nspeed = "1 m/s"',
+        'mobility = {file = "named.txt", format = "bonnmotion", node = 0}',
+        ("0 0 0 9 1 1\n", "0 0 0 9 2 2\n"),
+    ),
+    "cells": (
+        "# 20 Mbit/s",
+        '[[cell]]\nrouter = "core"\n'
+        'from_csv = {file = "named.txt", link = {rate = "1 Gbit/s", delay = "2 ms", queue = "99 packets"}}\n#',
+        (ROWS.format(620), ROWS.format(640)),
+    ),
+}
+"""Names of a file in a scenario, in the place of what it has, and two contents of that file."""
+
+
+def naming(kind: str, folder: Path, name: str = "named.txt") -> list[Combination]:
+    """A plan whose scenario, in that folder, names a file."""
+    old, new, _ = NAMED[kind]
+    text = load("lab/none").text
+    assert old in text
+    own = folder / "own.toml"
+    own.write_text(text.replace(old, new.replace("named.txt", name), 1))
+    timing = Timing(places={"": "one"})
+    return combinations([str(own)], [], ["planned", "carrier-down"], settings=SHORT, timing=timing)
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_runs_of_a_file_that_has_changed_since_are_made_again(tmp_path: Path, kind: str) -> None:
+    first, then = NAMED[kind][2]
+    named = tmp_path / "named.txt"
+    named.write_text(first)
+    scheme_program = str(program(tmp_path))
+
+    def again() -> list[str]:
+        said: list[str] = []
+        run_all(
+            scheme_program, naming(kind, tmp_path)[:1], repeat=1, directory=tmp_path / "runs",
+            tell=lambda _one, _number, _done, besides: said.append(besides),
+        )  # fmt: skip
+        return said
+
+    assert (again(), again()) == ([""], ["done before"])
+    named.write_text(then)
+    assert (again(), again()) == ([""], ["done before"])
+
+
+def test_a_file_that_changes_while_a_run_goes_on_is_not_what_that_run_was_of(tmp_path: Path) -> None:
+    named = tmp_path / "named.txt"
+    named.write_text("1\n2\n")
+    changing = str(program(tmp_path, f'Path("{named}").write_text("1\\n3\\n")'))
+    said: list[str] = []
+    for _ in range(3):
+        run_all(
+            changing, naming("trace", tmp_path)[:1], repeat=1, directory=tmp_path / "runs",
+            tell=lambda _one, _number, _done, besides: said.append(besides),
+        )  # fmt: skip
+    assert said == ["", "", "done before"]
+
+
+@pytest.mark.parametrize("name", ["named.txt", "below/named.txt", "../named.txt", "{}/named.txt"])
+@pytest.mark.parametrize("kind", NAMED)
+def test_files_that_a_scenario_names_are_found_whatever_happens(tmp_path: Path, kind: str, name: str) -> None:
+    """The program in the place of segue-lab reads what it is given as the simulator does."""
+    folder, temporary = tmp_path / "own", tmp_path / "tmp"
+    for one in (folder, folder / "below", temporary):
+        one.mkdir()
+    name = name.format(tmp_path)
+    (folder / name).write_text(NAMED[kind][2][0])
+    reading = """
+import subprocess
+reads = "from segue.running import check; from segue.scenarios import load; check(load(%r))" % sys.argv[2]
+sys.exit(2 if subprocess.run([sys.executable, "-c", reads]).returncode else 0)
+"""
+    both = naming(kind, folder, name)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    before[tmp_path / "segue-lab"] = program(tmp_path, reading).read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        results = run_all(str(tmp_path / "segue-lab"), both, repeat=1)
+    assert [len(one.usable) for one in results] == [1, 1]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert list(temporary.iterdir()) == []
+
+
+def test_files_that_an_override_names_are_found_whatever_happens(tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("1\n3\n")
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "named.txt").write_text("1\n2\n")
+    naming("trace", folder)
+    looking = """
+(other,) = [word.partition("=")[2].partition("=")[2] for word in sys.argv if word.startswith("--set=link.0")]
+sys.exit(0 if (Path(sys.argv[2]).parent / other).read_text() == "1\\n3\\n" else 2)
+"""
+    timing = Timing(places={"": "one"})
+    settings = {**SHORT, "link.0.trace.file": "../other.txt"}
+    both = combinations(
+        [str(folder / "own.toml")], [], ["planned", "carrier-down"], settings=settings, timing=timing
+    )  # fmt: skip
+    assert len(run_all(str(program(tmp_path, looking)), both, repeat=1)) == 2
 
 
 TABLES_TOO = """

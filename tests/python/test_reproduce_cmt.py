@@ -65,6 +65,12 @@ def test_figures_are_there_in_both_forms(done: tuple[Path, Reproduction]) -> Non
         assert (out / "tables" / f"{name}.csv").stat().st_size > 100
 
 
+@pytest.mark.parametrize("name", FIGURES[1:])
+def test_figures_of_one_seed_say_that_there_are_no_intervals(done: tuple[Path, Reproduction], name: str) -> None:
+    svg = (done[0] / "figures" / f"{name}.svg").read_text()
+    assert "<!-- One seed a point: there are no intervals. -->" in svg
+
+
 def test_the_tables_have_a_row_for_every_run(done: tuple[Path, Reproduction]) -> None:
     out, result = done
     frames = [pl.read_csv(out / "tables" / f"runs-{name}.csv") for name in ("transfers", "ablation", "remedies")]

@@ -47,6 +47,13 @@ def test_figures_9_to_19_are_there_in_both_forms(done: tuple[Path, Reproduction]
         assert (out / "tables" / f"{name}.csv").stat().st_size > 100
 
 
+@pytest.mark.parametrize("name", ["figure-13", "figure-16", "figure-17", "figure-sctp", "figure-settings"])
+def test_figures_of_one_seed_say_that_there_are_no_intervals(done: tuple[Path, Reproduction], name: str) -> None:
+    svg = (done[0] / "figures" / f"{name}.svg").read_text()
+    assert "<!-- One seed a point: there are no intervals. -->" in svg
+    assert "One seed a point: there are no intervals. A line with" in (done[0] / "report.html").read_text()
+
+
 def test_the_table_has_a_row_for_every_run(done: tuple[Path, Reproduction]) -> None:
     out, _ = done
     runs = pl.read_csv(out / "tables" / "runs-flows.csv")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pytest
+from matplotlib.text import Annotation
 
 from segue.papers.common import Reproduction
 from segue.papers.scale import experiment as ex
+from segue.papers.scale import figures
 from segue.papers.scale import reproduce as scale
 from segue.papers.scale.saturation import Saturation, first, saturations
+from segue.runner import Runner
+from segue.running import Kept, Progress, Run
+from synthetic import FakeNative, handover, metrics
+
+if TYPE_CHECKING:
+    from segue import _native
+    from segue._native import Job
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +90,54 @@ def test_a_run_of_a_point_draws_when_its_phones_move_from_its_own_seed() -> None
     most = [point for point in ex.points() if point.phones == max(ex.PHONES)]
     assert [point.scheme for point in most] == list(ex.SCHEMES)
     assert {point.overrides["probes"] for point in most} == {ex.MOST_PROBES}
+
+
+class Given(Runner):
+    """Has one run for every job."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def keep(self, jobs: Iterable[Job], keep: Callable[[Run], Kept], *, progress: Progress | None = None) -> list[Kept]:
+        del progress
+        return [keep(self._run) for _ in jobs]
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "median", "p95", "arrows"),
+    [
+        (None, "10.000 s", "19.000 s", 0),
+        # the longest of all may be longer, and no more than one in twenty is
+        (20, "10.000 s", "19.000 s", 0),
+        (15, "10.000 s", "≥ 19.000 s", 1),
+        (4, "≥ 10.000 s", "≥ 19.000 s", 2),
+    ],
+)
+def test_a_percentile_is_a_lower_bound_where_a_silence_to_the_end_is_no_longer(
+    silent_s: int | None, median: str, p95: str, arrows: int
+) -> None:
+    """Handovers that interrupt for 1 to 20 s; after one of them, data never came back."""
+    handovers = [
+        handover(20.0, changes={"host": "phone10", "interruption_s": float(n), "censored": n == silent_s})
+        for n in range(1, 21)
+    ]
+    given = Given(Run(cast("_native.Run", FakeNative(metrics(handovers=handovers)))))
+    results = ex.run([ex.Point("sigma", 100, 1)], runner=given)
+    drawn = next(figures.draw(results))
+    assert drawn.table is not None
+    for row in (results.runs.row(0, named=True), drawn.table.row(0, named=True)):
+        assert (row["p50_s"], row["p50_censored"]) == (10.0, median.startswith("≥"))
+        assert (row["p95_s"], row["p95_censored"]) == (19.0, p95.startswith("≥"))
+        assert (row["max_s"], row["max_censored"]) == (20.0, silent_s is not None)
+    assert scale.summarise(results, []).rows[0][2:4] == [median, p95]
+    assert sum(isinstance(text, Annotation) for axes in drawn.figure.axes for text in axes.texts) == arrows
+    assert ("lower bounds" in drawn.figure.texts[1].get_text()) == bool(arrows)
+
+
+def test_a_mean_over_runs_is_a_lower_bound_if_that_of_any_run_is() -> None:
+    rows = pl.DataFrame(
+        {"scheme": "sigma", "phones": 10, "p50_s": [1.0, 2.0, None], "p50_censored": [False, True, None]}
+    )
+    assert figures.of_points(rows, ["p50_s", "p50_censored"]).rows() == [("sigma", 10, 1.5, True)]
+    assert figures.of_points(rows[::2], ["p50_s", "p50_censored"]).rows() == [("sigma", 10, 1.0, False)]

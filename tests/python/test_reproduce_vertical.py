@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from matplotlib.patches import Rectangle
 
+from segue.figures.style import render
 from segue.papers.common import Reproduction
 from segue.papers.vertical import experiment as ex
 from segue.papers.vertical.claims import ENDS_OF_T_N
+from segue.papers.vertical.figures import latencies
 from segue.papers.vertical.reproduce import reproduce
 
 SEEDS = 9
@@ -46,6 +50,42 @@ def test_t_n_is_read_by_each_of_its_ends(done: tuple[Path, Reproduction]) -> Non
     # and data after it, unless the home agent had none before, as on leaving home: then it tunnels data in between
     away = upward.filter(pl.col("variant") == "wlan-gprs")
     assert (away["t_n_s"] < away["first_data_s"]).all()
+
+
+@pytest.mark.parametrize(
+    ("first_data_s", "t_a_s", "bars", "crosses"),
+    [
+        ((2.0, 3.0), (1.0, 1.5), [2.0, 3.0, 1.0, 1.5], None),
+        # no data over the new network, whatever is said of t_a
+        ((2.0, None), (1.0, 1.5), [2.0, 1.0], [[2, 0.0]]),
+        # too few packets for t_a
+        ((2.0, 3.0), (None, 1.5), [2.0, 3.0, 1.5], [[1, 2.0]]),
+        ((None, None), (None, None), [], [[1, 0.0], [2, 0.0]]),
+    ],
+)
+def test_times_that_were_not_measured_are_no_bars_of_no_height(
+    first_data_s: tuple[float | None, ...],
+    t_a_s: tuple[float | None, ...],
+    bars: list[float],
+    crosses: list[list[float]] | None,
+) -> None:
+    times = ("t_d_s", "t_c_s", "t_r_s", "t_n_s", "first_packet_s", "share")
+    runs = pl.DataFrame(
+        [
+            {"variant": "wlan-gprs", "number": 0, "seed": seed, "first_data_s": first, "t_a_s": t_a}
+            | dict.fromkeys(times, 0.5)
+            for seed, first, t_a in zip((1, 2), first_data_s, t_a_s, strict=True)
+        ],
+        schema_overrides={"first_data_s": pl.Float64, "t_a_s": pl.Float64},
+    )
+    drawn = latencies(runs, 5, "wlan-gprs")
+    [axes] = drawn.figure.axes
+    assert [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)] == bars
+    marked = [np.asarray(line.get_xydata()).tolist() for line in axes.lines if line.get_marker() == "x"]
+    assert marked == ([] if crosses is None else [crosses])
+    assert drawn.table is not None
+    assert drawn.table["first_data_s"].to_list() == list(first_data_s)
+    assert render(drawn.figure).png
 
 
 def test_figures_and_tables_are_there(done: tuple[Path, Reproduction]) -> None:

@@ -5,7 +5,7 @@ from statistics import median, stdev
 
 import pytest
 
-from segue.stats import difference_interval, median_interval, proportion_interval, variance_ratio
+from segue.stats import difference_interval, intervals_text, median_interval, proportion_interval, variance_ratio
 
 
 def test_five_values_are_enclosed_by_their_range_with_the_coverage_said() -> None:
@@ -24,6 +24,19 @@ def test_six_values_reach_95_percent_and_eleven_leave_out_their_extremes() -> No
 def test_one_value_is_its_own_interval_without_coverage() -> None:
     interval = median_interval([7.0])
     assert (interval.low, interval.median, interval.high, interval.coverage) == (7.0, 7.0, 7.0, 0.0)
+
+
+def test_what_is_said_of_intervals_is_the_least_of_their_coverages() -> None:
+    def said(*counts: int) -> str:
+        return intervals_text((count, median_interval(range(count)).coverage) for count in counts)
+
+    assert said(5, 5) == "Medians over 5 seeds; order-statistic intervals, which hold them with 93.7 % at least."
+    assert (
+        said(10, 2, 1) == "Medians over 1 to 10 seeds; order-statistic intervals, which hold them with 50 % at least."
+    )
+    assert said(10) == "Medians over 10 seeds; order-statistic intervals, which hold them with 97.8 % at least."
+    assert said(1, 1) == "One seed a point: there are no intervals."
+    assert said() == "No run has a value."
 
 
 def test_no_values_have_no_median() -> None:

@@ -18,7 +18,7 @@ import pytest
 import segue
 from command import Segue
 from segue import ScenarioError
-from segue.cli.sweep import figure_text, interval_text, parse_drawing
+from segue.cli.sweep import Drawing, figure_text, interval_text, parse_drawing, plot_results, stems
 from segue.compare import Value, median_of
 from segue.figures import style
 from segue.figures.style import render
@@ -488,6 +488,29 @@ def test_a_third_axis_has_to_be_chosen_from() -> None:
         find_metric("troughput")
 
 
+@pytest.mark.parametrize(
+    ("grid", "chosen"),
+    [
+        ("20 packets, 64 kB", "20 packets"),
+        ("20packets, 64kB", "64kB"),
+        ("1 s..2 s, 3 s", "3 s"),
+        ("1 s..2 s, 3 s", "1 s..2 s"),
+        ("off, 5", "5"),
+        ("off, 5", "off,5"),
+    ],
+)
+def test_a_part_is_chosen_by_what_is_written_where_not_all_are_numbers_of_one_unit(grid: str, chosen: str) -> None:
+    [axis] = parse_axes({"a": grid})
+    rows = [{"a": value, "seed": 1, "throughput_bps": 1.0} for value in axis.values]
+    sweep = Sweep(pl.DataFrame(rows), "made", (axis,), {}, parse_rule(1, None, 0, ()), (), None, 0, "0")
+    part = sweep.where({"a": chosen})
+    assert part.axis("a").settings == parse_axes({"a": chosen})[0].settings
+    assert part.frame["a"].to_list() == list(part.axis("a").values)
+    assert part.where({"a": chosen}).frame.equals(part.frame)
+    with pytest.raises(ScenarioError, match="expected one of"):
+        sweep.where({"a": "7"})
+
+
 SWEEP = ("sweep", "sigma", "--grid", "l2.latency=100ms,500ms", "--set", "duration=20 s", "--seeds", "2")
 
 
@@ -508,6 +531,51 @@ def test_the_command_line_writes_a_file_and_figures(segue: Segue, tmp_path: Path
     one = segue("plot", "r.parquet", "--y", "loss", "--out", "one.svg", cwd=tmp_path)
     assert one.returncode == 0, one.stderr
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "figures" / "r-loss.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("scheme", "--where scheme: expected KEY=VALUE"),
+        ("scheme=\udcff", "--where 'scheme=\\udcff': expected UTF-8"),
+        ("scheme=mip6", "scheme=mip6: expected one of sigma, none"),
+    ],
+)
+def test_a_part_that_is_wrong_is_one_line_of_its_option(
+    tmp_path: Path, condition: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = segue.sweep("sigma", {"scheme": "sigma, none"}, SHORT, seeds=1).write(tmp_path / "r.parquet")
+    with pytest.raises(ScenarioError) as error:
+        plot_results(file, [parse_drawing("y=interruption")], (condition,), None)
+    assert words in str(error.value)
+    assert capsys.readouterr().out == ""
+
+
+def test_figures_that_would_have_one_name_are_all_written(segue: Segue, tmp_path: Path) -> None:
+    plots = ("y=loss,x=scheme", "y=loss,hue=scheme", "y=loss,x=scheme", "y=loss")
+    asked = ("--grid", "scheme=sigma,none", *(f"--plot={one}" for one in plots))
+    ran = segue(*SWEEP, *asked, "--out", "r.parquet", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    names = ["r-loss-scheme", "r-loss-scheme-2", "r-loss"]
+    assert [Path(line).stem for line in ran.stdout.splitlines() if line.endswith(".svg")] == names
+    assert len({(tmp_path / f"{name}.svg").read_bytes() for name in names[:2]}) == 2
+    drawn = segue("plot", "r.parquet", "--y", "loss", "--y", "loss", "--out", "one.svg", cwd=tmp_path)
+    assert (drawn.returncode, drawn.stdout.count("one.svg")) == (0, 1)
+
+
+def test_no_name_of_a_figure_is_given_twice() -> None:
+    drawings = [
+        Drawing("a", "loss", "2"),
+        Drawing("a", "loss", None),
+        Drawing(None, "loss", "a"),
+        Drawing("a-2", "loss", None),
+    ]
+    assert [path.name for path in stems(Path("r.parquet"), drawings)] == [
+        "r-loss-a-2",
+        "r-loss-a",
+        "r-loss-a-3",
+        "r-loss-a-2-2",
+    ]
 
 
 def test_a_figure_of_what_no_run_has_leaves_the_results(segue: Segue, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,10 +24,11 @@ from segue import RunError, ScenarioError, __version__
 from segue.scenarios import Scenario, bundled, load
 from segue.sweeps import worker
 from segue.sweeps.axes import parse_axes
+from segue.sweeps.cluster import run_on_worker
 from segue.sweeps.files import pack
-from segue.sweeps.parts import Parts, remove
+from segue.sweeps.parts import OF, Parts, remove
 from segue.sweeps.plan import Plan
-from segue.sweeps.worker import Failed, Made, Refused, Shared, digest_of, run_batch, self_test
+from segue.sweeps.worker import Failed, Made, Outcome, Refused, Shared, digest_of, run_batch, self_test
 
 SHORT = {"duration": "20 s"}
 TEST = bundled(worker.SELF_TEST).text
@@ -170,6 +171,74 @@ def test_parts_are_of_one_sweep(tmp_path: Path) -> None:
     remove(tmp_path / "mine")
     remove(folder)
     assert (folder.exists(), (tmp_path / "mine" / "thesis.txt").exists()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda content: content[: len(content) // 2], id="cut"),
+        pytest.param(lambda _: b"", id="empty"),
+        pytest.param(lambda content: content.replace(b"\x00", b"\x01", 1), id="a bit"),
+    ],
+)
+def test_a_part_that_is_damaged_is_said_and_made_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    plan = Plan.of(load("sigma"), parse_axes({"l2.latency": "100ms,200ms"}), SHORT, ["signalling.bytes"])
+    [row] = made_of(run_batch(shared(load("sigma").text, extra=plan.extra), [(SHORT, 1)], nothing)).rows
+    folder = tmp_path / "r[1].parts"
+    before = Parts(folder, plan, {}, "hash")
+    for number in range(3):
+        before.add([(0, number)], [row])
+    [file] = folder.glob("part-000001-*.parquet")
+    file.write_bytes(damage(file.read_bytes()))
+    told: list[str] = []
+    after = Parts(folder, plan, {}, "hash")
+    assert list(after.read(told.append)) == [(0, 0), (0, 2)]
+    assert told == [f"{file}: is damaged, and its runs are made again"]
+    # nothing that is there is replaced, and it is said once
+    after.add([(0, 1)], [row])
+    after.add([(1, 1)], [row])
+    again = Parts(folder, plan, {}, "hash").read(told.append)
+    assert (set(again), len(told)) == ({(0, 0), (0, 1), (0, 2), (1, 1)}, 1)
+
+
+def made_of(outcome: Outcome) -> Made:
+    assert isinstance(outcome, Made), outcome
+    return outcome
+
+
+def test_parts_of_which_nobody_can_say_what_they_are_of_are_refused(tmp_path: Path) -> None:
+    plan = Plan.of(load("sigma"), parse_axes({"l2.latency": "100ms"}), SHORT)
+    (tmp_path / OF).write_bytes(b"\xff\xfe")
+    with pytest.raises(ScenarioError, match="parts of another sweep"):
+        Parts(tmp_path, plan, {}, "hash")
+
+
+def ray_of_this_process() -> SimpleNamespace:
+    """What stands in for Ray where it is not installed: batches are made as they are asked for."""
+    remote = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *asked: lambda: run_on_worker(*asked)))
+    return SimpleNamespace(
+        is_initialized=lambda: True,
+        put=lambda value: value,
+        get=lambda value: value() if callable(value) else value,
+        wait=lambda under_way, **_: (under_way[:1], under_way[1:]),
+        cluster_resources=lambda: {"CPU": 2},
+        remote=lambda **_: lambda _function: remote,
+        get_runtime_context=lambda: SimpleNamespace(get_node_id=lambda: "node"),
+        util=SimpleNamespace(get_node_ip_address=lambda: "127.0.0.1"),
+        exceptions=SimpleNamespace(RayTaskError=OSError, RuntimeEnvSetupError=OSError, RayError=OSError),
+    )
+
+
+def test_what_runs_warn_of_on_a_cluster_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", ray_of_this_process())
+    asked = ("call", {"scheme": "sigma,none", "l2.latency": "100ms,200ms"}, {"duration": "20 s"})
+    here: list[str] = []
+    there: list[str] = []
+    own = segue.sweep(*asked, seeds=2, tell=here.append)
+    of_cluster = segue.sweep(*asked, seeds=2, on="ray", parts=tmp_path / "r.parts", tell=there.append)
+    assert of_cluster.frame.equals(own.frame)
+    assert [text for text in here if "has no effect" in text] == here != []
+    assert there == here
 
 
 def free_port() -> int:

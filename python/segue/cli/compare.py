@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 LEAST_COVERAGE = 0.5
 """Intervals that cover with less are not written."""
 HEAD = ("metric", "unit", "each", "subject", "n", "median", "median_is_bound", "low", "high", "coverage", "difference",
-        "difference_is_bound", "difference_low", "difference_high", "difference_coverage", "paired")  # fmt: skip
+        "difference_is_bound", "difference_low", "difference_high", "difference_coverage", "difference_n",
+        "paired")  # fmt: skip
 
 
 def run_comparison(wanted: Wanted, out: Path | None, threads: int | None) -> None:
@@ -63,6 +64,8 @@ def print_lines(lines: Sequence[Line]) -> None:
         return
     columns = [Column("metric"), Column("subject"), Column("n", right=True, rank=2), Column("median", right=True),
                Column("difference\nto the first", right=True), Column("unit")]  # fmt: skip
+    if are_paired := any(line.is_paired for line in lines):
+        columns.insert(-1, Column("pairs", right=True, rank=2))
     rows: list[list[Cell]] = []
     for line in lines:
         known = [one.estimate for one in lines if one.measure == line.measure and one.estimate is not None]
@@ -71,7 +74,7 @@ def print_lines(lines: Sequence[Line]) -> None:
         estimate = line.estimate
         rows.append([
             line.measure.name, line.subject, str(estimate.n if estimate else 0), text_of(estimate, factor),
-            text_of(line.difference, factor, sign="+"), unit,
+            text_of(line.difference, factor, sign="+"), *([str(_pairs(line))] if are_paired else []), unit,
         ])  # fmt: skip
     print_table(new_console(), columns, rows)
 
@@ -125,9 +128,14 @@ def as_csv(lines: Sequence[Line]) -> str:
         count = "" if line.estimate is None else line.estimate.n
         writer.writerow(
             [line.measure.name, line.measure.unit, line.measure.each, line.subject, count,
-             *_cells(line.estimate), *_cells(line.difference), line.is_paired]
+             *_cells(line.estimate), *_cells(line.difference), _pairs(line), line.is_paired]
         )  # fmt: skip
     return text.getvalue()
+
+
+def _pairs(line: Line) -> object:
+    """How many seeds have a value of both."""
+    return line.difference.n if line.is_paired and line.difference is not None else ""
 
 
 def _cells(one: Estimate | None) -> list[object]:

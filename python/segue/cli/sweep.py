@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +71,7 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
         raise click.UsageError("--most-seeds: has no effect without --until")
     if asked.on is not None and (asked.threads is not None or asked.fresh):
         raise click.UsageError("--on: expected neither --threads nor --fresh with it: the cluster has its own")
-    drawings = [parse_drawing(text) for text in asked.plots]
+    drawings = list(dict.fromkeys(parse_drawing(text) for text in asked.plots))
     if drawings and asked.out is None:
         raise click.UsageError("--plot: expected --out FILE.parquet with it: figures go beside that")
     source = load(scenario)
@@ -115,10 +116,10 @@ def run_sweep(scenario: str, overrides: Mapping[str, object], asked: Asked) -> N
     click.echo(f"wrote {result.write(asked.out)}")
     if parts is not None and not result.missing:
         remove_parts(parts)
-    for one in drawings:
+    for one, stem in zip(drawings, stems(asked.out, drawings), strict=True):
         with Bars() as bars:
             bars.spin("drawing")
-            files = _rendered(result, one, _stem(asked.out, one, drawings), FIGURES)
+            files = _rendered(result, one, stem, FIGURES)
         for path, content in files:
             click.echo(f"wrote {write_file(path, content)}")
 
@@ -127,6 +128,7 @@ def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[s
     """`segue plot`."""
     from segue.sweeps.result import Sweep
 
+    drawings = list(dict.fromkeys(drawings))
     if out is not None and out.suffix in FIGURES:
         if len(drawings) > 1:
             raise click.UsageError("--out: expected a directory for several figures")
@@ -141,13 +143,13 @@ def plot_results(results: Path, drawings: Sequence[Drawing], conditions: tuple[s
         raise ScenarioError(f"--where {min(twice)}: expected each key once: several values are KEY=A,B")
     with Bars() as bars:
         bars.spin("drawing")
-        result = Sweep.read(results).where({key: str(value) for key, value in settings_of(conditions).items()})
+        part = {key: str(value) for key, value in settings_of(conditions, "--where").items()}
+        result = Sweep.read(results).where(part)
         figures = []
-        for one in drawings:
+        for one, stem in zip(drawings, stems(results, drawings), strict=True):
             if out is not None and out.suffix in FIGURES:
                 figures += _rendered(result, one, out.with_suffix(""), (out.suffix,))
             else:
-                stem = _stem(results, one, drawings)
                 figures += _rendered(result, one, stem if out is None else out / stem.name, FIGURES)
         written = [write_file(path, content) for path, content in figures]
     click.echo(result.note())
@@ -244,12 +246,23 @@ def _rendered(result: Sweep, one: Drawing, stem: Path, suffixes: Sequence[str]) 
     return [(stem.with_name(stem.name + suffix), content[suffix]) for suffix in suffixes]
 
 
-def _stem(results: Path, one: Drawing, drawings: Sequence[Drawing]) -> Path:
-    """The figure's file without its ending: beside the results, named for the metric, and the axes if need be."""
-    words = [results.stem, one.metric]
-    if sum(other.metric == one.metric for other in drawings) > 1:
-        words += [word for word in (one.x, one.hue) if word is not None]
-    return results.with_name("-".join(words))
+def stems(results: Path, drawings: Sequence[Drawing]) -> list[Path]:
+    """Files of figures without their endings: beside the results, named for the metric, and the axes if need be.
+
+    Where that is one name for several, as of `x=scheme` and `hue=scheme`, the later ones have a number.
+
+    >>> [str(one) for one in stems(Path("r.parquet"), [Drawing("a", "loss", None), Drawing(None, "loss", "a")])]
+    ['r-loss-a', 'r-loss-a-2']
+    """
+    names: list[str] = []
+    for one in drawings:
+        words = [results.stem, one.metric]
+        if sum(other.metric == one.metric for other in drawings) > 1:
+            words += [word for word in (one.x, one.hue) if word is not None]
+        name = "-".join(words)
+        free = (f"{name}-{number}" if number > 1 else name for number in count(1))
+        names.append(next(name for name in free if name not in names))
+    return [results.with_name(name) for name in names]
 
 
 def _check_out(out: Path, source: Path) -> None:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from segue.figures import style
-from segue.stats import median_interval
+from segue.stats import intervals_text, median_interval
 
 WIDTH = 0.8
 """Of all bars or boxes of a category together, of the space between categories."""
@@ -41,15 +41,26 @@ class Layout:
 
 
 def bars(frame: pl.DataFrame, layout: Layout, *, title: str, subtitle: str, y_label: str, scale: float = 1.0) -> Figure:
-    """Medians over runs as bars, with their 95 % intervals."""
-    figure, all_axes = _figure(layout, title, subtitle)
-    for axes, (name, part) in zip(all_axes, _parts(frame, layout), strict=True):
+    """Medians over runs as bars, with their intervals, which are said below the subtitle."""
+    parts = _parts(frame, layout)
+    samples = [
+        {(category, series): _values(part, layout, category, series)
+         for category in layout.categories for series in layout.all_series}
+        for _, part in parts
+    ]  # fmt: skip
+    intervals = [{of: median_interval(values) for of, values in own.items() if values} for own in samples]
+    said = intervals_text(
+        (len(values[of]), one.coverage)
+        for own, values in zip(intervals, samples, strict=True)
+        for of, one in own.items()
+    )
+    figure, all_axes = _figure(layout, title, f"{subtitle}\n{said}")
+    for axes, (name, _), own in zip(all_axes, parts, intervals, strict=True):
         for index, series in enumerate(layout.all_series):
             for place, category in enumerate(layout.categories):
-                values = _values(part, layout, category, series)
-                if not values:
+                interval = own.get((category, series))
+                if interval is None:
                     continue
-                interval = median_interval(values)
                 median, low, high = (x * scale for x in (interval.median, interval.low, interval.high))
                 axes.bar(
                     place + _shift(layout, index),

@@ -174,6 +174,13 @@ def mark_time(axes: Axes, time_s: float, text: str, *, side: str = "left", level
     )
 
 
+def mark_bounds(axes: Axes, points: Sequence[tuple[float, float]], colour: str) -> None:
+    """Arrows upwards from what is no more than a lower bound."""
+    for point in points:
+        axes.annotate("", point, xytext=(0, 13), textcoords="offset points", annotation_clip=False,
+                      arrowprops={"arrowstyle": "<|-", "color": colour, "shrinkA": 0})  # fmt: skip
+
+
 def mark_events(axes: Axes, events: Sequence[tuple[float, float | None, str]]) -> None:
     """What the scenario has happen, from when, until when (`None` to the end), and its name above the axes.
 

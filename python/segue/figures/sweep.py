@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from segue._native import ScenarioError
 from segue.figures import style
+from segue.stats import intervals_text
 from segue.sweeps.axes import choose_axes
-from segue.units import in_words, percent
+from segue.units import in_words
 
 if TYPE_CHECKING:
     from segue.sweeps.result import Sweep
@@ -103,15 +104,7 @@ def _caption(sweep: Sweep, summary: pl.DataFrame) -> str:
     """What the bars are, over how many seeds, and what the sweep says of itself."""
     import textwrap
 
-    counts = summary["n"].to_list()
-    least, most = min(counts), max(counts)
-    seeds = f"{most}" if least == most else f"{least} to {most}"
-    coverage = float(summary["coverage"].min() or 0.0)  # type: ignore[arg-type]
-    text = (
-        f"Medians over {seeds} seeds; bars: order-statistic intervals that hold them with {percent(coverage)} at least."
-    )
-    if most == 1:
-        text = "One seed a point: there are no intervals."
+    text = intervals_text(summary.select("n", "coverage").rows())
     if summary["high_censored"].any():
         text += " Arrows: lower bounds, of what had not ended with the run."
     if sweep.rule.until is not None or sweep.budget_s is not None:
@@ -183,8 +176,9 @@ def curves(summary: pl.DataFrame, how: Curves, panels: Sequence[Panel], *, title
         how: Which column is what.
         panels: Views of the same data side by side.
         title: Title.
-        subtitle: What to see.
+        subtitle: What to see; what the intervals are is said below it.
     """
+    subtitle += f"\n{intervals_text(summary.select('n', 'coverage').rows())}"
     width = 7.4 if len(panels) == 1 else 9.6
     figure, all_axes = style.new_figure(title, subtitle, width=width, height=HEIGHT_INCHES, columns=len(panels))
     for axes, panel in zip(all_axes, panels, strict=True):
@@ -245,9 +239,7 @@ def _draw(axes: Axes, summary: pl.DataFrame, how: Curves, *, is_wide: bool) -> N
         )
         if "high_censored" in curve.columns:
             bounds = [(x, y) for x, y, bound in zip(at, high, curve["high_censored"], strict=True) if bound]
-            for x, y in bounds:
-                axes.annotate("", (x, y), xytext=(0, 13), textcoords="offset points", annotation_clip=False,
-                              arrowprops={"arrowstyle": "<|-", "color": colour, "shrinkA": 0})  # fmt: skip
+            style.mark_bounds(axes, bounds, colour)
 
 
 def _is_uneven(steps: list[float]) -> bool:

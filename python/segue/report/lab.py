@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,24 @@ def write_lab_report(record: Record, path: Path, flows: Sequence[int] = ()) -> P
 
 def _summary(metrics: Metrics, prediction: Metrics | None) -> Section:
     """What it came to, and what the same file comes to in the simulator."""
-    own = _rows(metrics)
-    if prediction is None:
-        return table_section("Summary", ["", ""], [[name, text] for name, text in own.items()])
-    theirs = _rows(prediction)
-    names = list(dict.fromkeys([*own, *theirs]))
-    rows = [[name, own.get(name, "none"), theirs.get(name, "none")] for name in names]
-    return table_section("Summary", ["", "lab", "simulator"], rows)
+    worlds = {"lab": _rows(metrics)} | ({} if prediction is None else {"simulator": _rows(prediction)})
+    rows: list[list[str]] = []
+    for name in dict.fromkeys(name for world in worlds.values() for name in world):
+        columns = [world.get(name, ["none"]) for world in worlds.values()]
+        for place, texts in enumerate(zip_longest(*columns, fillvalue="")):
+            rows.append(["" if place else name, *texts])
+    return table_section("Summary", ["", *(worlds if len(worlds) > 1 else [""])], rows)
 
 
-def _rows(metrics: Metrics) -> dict[str, str]:
-    return {
-        name: text for name, text in [*headline(metrics), *counts(metrics)] if name and name not in OF_THE_SIMULATOR
-    }
+def _rows(metrics: Metrics) -> dict[str, list[str]]:
+    """What a run came to, by name; a row of the summary that has none goes on with what is above it."""
+    rows: dict[str, list[str]] = {}
+    last = ""
+    for name, text in [*headline(metrics), *counts(metrics)]:
+        last = name or last
+        if last not in OF_THE_SIMULATOR:
+            rows.setdefault(last, []).append(text)
+    return rows
 
 
 def _emulation(lab: Mapping[str, Any]) -> Section:

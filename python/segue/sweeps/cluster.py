@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from segue._native import RunError, ScenarioError, __version__
 from segue.running import available_threads
 from segue.scenarios import bundled
-from segue.sweeps.columns import Row
-from segue.sweeps.execution import Done, Take
+from segue.sweeps.execution import Caveats, Done, Take
 from segue.sweeps.files import pack
 from segue.sweeps.parts import Parts
 from segue.sweeps.plan import Plan, Task
@@ -57,7 +56,7 @@ class Cluster:
                 "ray://HOST:PORT" for one elsewhere.
             plan: What is run on it.
             parts: Where rows are written as they come; nowhere if left out.
-            tell: Told of workers that are lost or refused.
+            tell: Told what runs warn of, each once, and of workers that are lost or refused, and damaged parts.
 
         Raises:
             ScenarioError: `on` is something else, or there is no such cluster, or no Ray.
@@ -67,6 +66,7 @@ class Cluster:
         self._ray = _ray()
         self._on = on
         self._tell = tell
+        self._caveats = Caveats(tell)
         self._packed = pack(plan)
         text = bundled(SELF_TEST).text
         test = self_test(text)
@@ -90,23 +90,25 @@ class Cluster:
     def make(self, plan: Plan, tasks: Sequence[Task], take: Take, done: Done) -> None:
         """See `Execution`; `plan` is the one that the cluster is for."""
         del plan
-        there = {} if self._parts is None else self._parts.read()
+        there = {} if self._parts is None else self._parts.read(self._tell)
         missing = [task for task in tasks if task not in there]
         for task in tasks:
             if task in there:
                 take(task, there[task])
         found = len(tasks) - len(missing)
 
-        def keep(batch: Sequence[Task], rows: Sequence[Row]) -> None:
+        def keep(batch: Sequence[Task], made: Made) -> None:
             if self._parts is not None:
-                self._parts.add(batch, rows)
-            for task, row in zip(batch, rows, strict=True):
+                self._parts.add(batch, made.rows)
+            self._caveats.note_all(made.warnings)
+            for task, row in zip(batch, made.rows, strict=True):
                 take(task, row)
 
         if missing:
             making = _Making(self._ray, self._workers, self._packed.plan, missing, self._tell)
             sent = making.sender(self._shared, self._packed.contents)
             making.run(sent, keep, lambda made: done(found + made))
+            self._caveats.close()
         done(len(tasks))
 
     def _connect(self) -> None:
@@ -203,7 +205,7 @@ class _Making:
 
         return send
 
-    def run(self, send: Send, keep: Callable[[Sequence[Task], Sequence[Row]], object], done: Done) -> None:
+    def run(self, send: Send, keep: Callable[[Sequence[Task], Made], object], done: Done) -> None:
         """Until all are made, or `done` raises something."""
         made = 0
         try:
@@ -214,11 +216,11 @@ class _Making:
                 ready, _ = self._ray.wait(list(self._under_way), num_returns=1, timeout=LOOK_S)
                 for one in ready:
                     batch = self._under_way.pop(one)
-                    rows = self._received(one, batch)
-                    if rows is None:
+                    outcome = self._received(one, batch)
+                    if outcome is None:
                         self._again.append(batch)
                         continue
-                    keep(batch, rows)
+                    keep(batch, outcome)
                     made += len(batch)
                 done(made)
         finally:
@@ -230,8 +232,8 @@ class _Making:
             return self._again.popleft()
         return [self._tasks.popleft() for _ in range(self._workers.batch_size(len(self._tasks)))]
 
-    def _received(self, one: ObjectRef, batch: Sequence[Task]) -> list[Row] | None:
-        """The rows of a batch; nothing if it is to be made again."""
+    def _received(self, one: ObjectRef, batch: Sequence[Task]) -> Made | None:
+        """What came of a batch; nothing if it is to be made again."""
         errors = self._ray.exceptions
         try:
             node, name, outcome = self._ray.get(one)
@@ -243,7 +245,7 @@ class _Making:
             return None
         if isinstance(outcome, Made):
             self._workers.measured(outcome.took_s / len(batch))
-            return outcome.rows
+            return outcome
         if isinstance(outcome, Refused):
             if self._workers.refuse(node, f"{name}: {outcome.reason}"):
                 self._tell(f"worker {name} is refused: {outcome.reason}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -56,23 +56,30 @@ class Caveats:
 
     def note(self, run: Run) -> None:
         """Tell what is new."""
-        # most runs have none, and need not be read for it
-        if '"warnings":[]' in run.metrics_json:
-            return
-        for warning in run.metrics.warnings:
-            if warning.text in self._known:
+        self.note_all(warnings_of(run))
+
+    def note_all(self, texts: Iterable[str]) -> None:
+        """The same of what runs have said elsewhere."""
+        for text in texts:
+            if text in self._known:
                 continue
             if len(self._known) < MOST_TOLD:
-                self._tell(warning.text)
+                self._tell(text)
             else:
                 self._untold += 1
-            self._known.add(warning.text)
+            self._known.add(text)
 
     def close(self) -> None:
         """Tell how many more there were since this was told last."""
         if self._untold:
             self._tell(f"and {self._untold} more of the kind")
         self._untold = 0
+
+
+def warnings_of(run: Run) -> list[str]:
+    """What a run says of itself that its row does not."""
+    # most runs have none, and need not be read for it
+    return [] if '"warnings":[]' in run.metrics_json else [warning.text for warning in run.metrics.warnings]
 
 
 class Local:

@@ -6,13 +6,15 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from segue._native import ScenarioError, __version__
 from segue.output import write_file
 from segue.sweeps.columns import Row, schema
 from segue.sweeps.plan import Plan, Task
+from segue.sweeps.worker import digest_of
 
 OF = "sweep.json"
 """Says which sweep the parts are of."""
@@ -38,26 +40,32 @@ class Parts:
         self._count = 0
         self._of = json.dumps({"of": _digest(plan, files, self_test)})
         named = folder / OF
-        there = named.read_text(encoding="utf-8") if named.is_file() else None
+        there = named.read_text(encoding="utf-8", errors="replace") if named.is_file() else None
         if there is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ScenarioError(f"{folder}: expected a folder with parts of this sweep, or none")
         if there is not None and there != self._of:
             raise ScenarioError(f"{folder}: has parts of another sweep: remove it, or give another --out")
 
-    def read(self) -> dict[Task, Row]:
-        """The rows that are there."""
+    def read(self, tell: Callable[[str], object] = warnings.warn) -> dict[Task, Row]:
+        """The rows that are there. A part that is damaged is told of, and removed: its runs are made again."""
         import polars as pl
 
         rows: dict[Task, Row] = {}
         paths = sorted(self._folder.glob("part-*.parquet"))
         self._count = len(paths)
         for path in paths:
-            for row in pl.read_parquet(path).to_dicts():
+            content = path.read_bytes()
+            # before it is read: what is damaged may make polars panic, or be read as something else
+            if path.name.rpartition("-")[2] != _ending(content):
+                tell(f"{path}: is damaged, and its runs are made again")
+                path.unlink()
+                continue
+            for row in pl.read_parquet(io.BytesIO(content)).to_dicts():
                 rows[row.pop("point"), row.pop("seed")] = row
         return rows
 
     def add(self, tasks: Sequence[Task], rows: Sequence[Row]) -> None:
-        """Write rows as another part."""
+        """Write rows as another part, with a digest of it in its name."""
         import polars as pl
 
         if not (self._folder / OF).is_file():
@@ -68,7 +76,8 @@ class Parts:
         frame = pl.DataFrame([{name: row.get(name) for name in types} for row in table], schema=types, strict=False)
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
-        write_file(self._folder / f"part-{self._count:06}.parquet", buffer.getvalue())
+        content = buffer.getvalue()
+        write_file(self._folder / f"part-{self._count:06}-{_ending(content)}", content)
         self._count += 1
 
 
@@ -76,6 +85,10 @@ def remove(folder: Path) -> None:
     """Remove the parts of a sweep whose results are written."""
     if (folder / OF).is_file():
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ending(content: bytes) -> str:
+    return f"{digest_of(content)[:16]}.parquet"
 
 
 def _digest(plan: Plan, files: Mapping[str, str], self_test: str) -> str:

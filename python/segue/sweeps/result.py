@@ -112,7 +112,9 @@ class Sweep:
         kept, axes = self.frame, list(self.axes)
         for name, text in conditions.items():
             axis = self.axis(name)
-            wanted = parse_axis(axis.key, text).values
+            asked = parse_axis(axis.key, text)
+            # of words among them, or several units, numbers are what is written: one alone would be taken for its value
+            wanted = asked.values if axis.is_numeric else asked.settings
             if any(value not in axis.values for value in wanted):
                 raise ScenarioError(f"{name}={text}: expected one of {', '.join(axis.settings)}")
             places = [place for place, value in enumerate(axis.values) if value in wanted]

@@ -61,7 +61,8 @@ def sweep(
             before are had: `Runner(threads=2, store=Store(Path("results")))`. All processors and no store, if left out.
         on: "ray" or "ray://ADDRESS:PORT": make the runs on that cluster; `runner` has then no effect.
         parts: With `on`, a folder for the rows that there are; what is there of the same sweep is not made again.
-        tell: Told what runs warn of, each once; with `on`, of workers that are lost or refused.
+        tell: Told what runs warn of, each once; with `on`, of workers that are lost or refused, and of parts that are
+            damaged, too.
         progress: Told how far it has come.
 
     Raises:

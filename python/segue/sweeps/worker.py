@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from segue import RunError, ScenarioError, __version__
-from segue.running import job, run, take_of_jobs
+from segue.running import Run, job, run, take_of_jobs
 from segue.scenarios import Scenario
 from segue.sweeps.columns import Row
+from segue.sweeps.execution import warnings_of
 from segue.sweeps.plan import row_of_run
 
 SELF_TEST = "sigma"
@@ -51,10 +52,11 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Rows of a batch, in its order, and how long they took."""
+    """Rows of a batch, in its order, how long they took, and what its runs warn of, each once."""
 
     rows: list[Row]
     took_s: float
+    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,16 @@ def run_batch(shared: Shared, batch: Sequence[tuple[Mapping[str, str], int]], fe
         scenario = Scenario(shared.name, str(_folder(shared, fetch) / "scenario.toml"), shared.text)
         jobs = [job(scenario, overrides, seed=seed) for overrides, seed in batch]
         rows: dict[int, Row] = {}
-        take_of_jobs(
-            jobs, lambda number, one: rows.__setitem__(number, row_of_run(one.metrics_json, shared.extra)), threads=1
-        )
+        warned: dict[str, None] = {}
+
+        def take(number: int, one: Run) -> None:
+            rows[number] = row_of_run(one.metrics_json, shared.extra)
+            warned.update(dict.fromkeys(warnings_of(one)))
+
+        take_of_jobs(jobs, take, threads=1)
     except (ScenarioError, RunError) as error:
         return Failed(str(error), isinstance(error, ScenarioError))
-    return Made([rows[number] for number in range(len(batch))], time.monotonic() - begin)
+    return Made([rows[number] for number in range(len(batch))], time.monotonic() - begin, list(warned))
 
 
 def digest_of(content: bytes) -> str:
@@ -124,12 +130,21 @@ def _folder(shared: Shared, fetch: Fetch) -> Path:
     if key not in _folders:
         folder = Path(tempfile.mkdtemp(prefix="segue-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        for name, digest in shared.files.items():
-            content = fetch(digest)
-            if digest_of(content) != digest:
-                raise RunError(f"{name}: was changed on its way")
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        unpack(folder, shared.files, fetch)
         _folders[key] = folder
     return _folders[key]
+
+
+def unpack(folder: Path, files: Mapping[str, str], fetch: Fetch) -> None:
+    """Write files into a folder, from where they have their names.
+
+    Raises:
+        RunError: One is not what its digest says.
+    """
+    for name, digest in files.items():
+        content = fetch(digest)
+        if digest_of(content) != digest:
+            raise RunError(f"{name}: was changed on its way")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -10,6 +10,7 @@ from pathlib import Path
 from segue.lab.record import files_of
 from segue.lab.trials.plan import Combination
 from segue.output import write_file
+from segue.running import job
 
 INDEX = "index.json"
 
@@ -26,6 +27,7 @@ class Documents:
         self._directory = directory
         self._common = [_digest(Path(program).read_bytes()), predict, list(conditions)]
         self._index: dict[str, str] = {}
+        self._begun: dict[str, str] = {}
         if directory is not None and (directory / INDEX).is_file():
             self._index = _read(directory / INDEX)
 
@@ -36,19 +38,23 @@ class Documents:
         return self._directory / f"{combination.name}-{number}"
 
     def find(self, combination: Combination, number: int) -> str | None:
-        """The document of the very same run, if there is one."""
+        """The document of the very same run, if there is one.
+
+        Raises:
+            ScenarioError: A file that the scenario names cannot be read any more.
+        """
         name = _name(combination, number)
         if self._directory is None or name not in self._index:
             return None
         try:
             content = (self._directory / name).read_bytes()
-            known = self._entry(combination, number, content)
+            known = self._entry(combination, number, self._digest(combination, number), content)
         except OSError:
             return None
         return content.decode() if self._index[name] == known else None
 
     def put(self, combination: Combination, number: int, document: str) -> None:
-        """Keep what a run said; it is whole before the index names it.
+        """Keep what a run said that has begun; it is whole before the index names it.
 
         Raises:
             OSError: It cannot be written.
@@ -57,31 +63,37 @@ class Documents:
             return
         name = _name(combination, number)
         write_file(self._directory / name, document)
-        self._index[name] = self._entry(combination, number, document.encode())
+        self._index[name] = self._entry(combination, number, self._begun[name], document.encode())
         self._write_index(self._directory)
 
-    def forget(self, combination: Combination, number: int) -> None:
-        """A run is made again: what is kept of it is no longer whole.
+    def begin(self, combination: Combination, number: int) -> None:
+        """A run begins: what is kept of it is no longer whole.
 
         Raises:
             OSError: The index cannot be written.
+            ScenarioError: A file that the scenario names cannot be read any more.
         """
-        if self._directory is not None and self._index.pop(_name(combination, number), None) is not None:
+        if self._directory is None:
+            return
+        name = _name(combination, number)
+        # of the files as they are when it begins: they may be changed while it goes on
+        self._begun[name] = self._digest(combination, number)
+        if self._index.pop(name, None) is not None:
             self._write_index(self._directory)
 
     def _write_index(self, directory: Path) -> None:
         write_file(directory / INDEX, json.dumps(self._index, indent=1, sort_keys=True) + "\n")
 
-    def _entry(self, combination: Combination, number: int, document: bytes) -> str:
+    def _entry(self, combination: Combination, number: int, run: str, document: bytes) -> str:
         """What the index has of a run: which it is, and what is kept of it."""
         folder = self.folder(combination, number)
         files = [] if folder is None else [_digest_of_file(file) for file in files_of(folder)]
-        return f"{self._digest(combination, number)} {_digest(json.dumps([_digest(document), *files]).encode())}"
+        return f"{run} {_digest(json.dumps([_digest(document), *files]).encode())}"
 
     def _digest(self, combination: Combination, number: int) -> str:
-        settings = {key: str(value) for key, value in combination.settings.items()}
-        own = [combination.scenario.text, combination.scenario.file, settings, combination.seed + number - 1]
-        return _digest(json.dumps([*self._common, *own], sort_keys=True).encode())
+        """Of all that decides about a run: as in `segue.store`, with what is in the files that the scenario names."""
+        one = job(combination.scenario, combination.settings, seed=combination.seed + number - 1)
+        return _digest(json.dumps([*self._common, one.identity().hex()]).encode())
 
 
 def _name(combination: Combination, number: int) -> str:

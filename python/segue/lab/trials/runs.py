@@ -6,7 +6,7 @@ import itertools
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from segue.lab.record import is_whole
 from segue.lab.trials.kept import Documents
 from segue.lab.trials.plan import PLANNED, Combination
 from segue.lab.trials.results import EXIT_TOO_LATE, LabRun, Result, parse
+from segue.sweeps.files import pack
+from segue.sweeps.plan import Plan
+from segue.sweeps.worker import unpack
 
 EXIT_FAILED = 1
 EXIT_INPUT = 2
@@ -68,7 +71,7 @@ def run_all(
             for attempt in itertools.count(1):
                 tell(combination, number, done, "" if attempt == 1 else "too late, once more")
                 record = kept.folder(combination, number)
-                kept.forget(combination, number)
+                kept.begin(combination, number)
                 run, document = run_once(
                     program, combination, seed, predict=predict, conditions=conditions, record=record
                 )
@@ -105,9 +108,9 @@ def run_once(
 ) -> tuple[LabRun, str]:
     """One run and its document, and its frames in the folder `record`; raises as `run_all`."""
     with tempfile.TemporaryDirectory(prefix="segue-compare-") as folder:
-        file = _file_of(combination, Path(folder))
+        file, settings = _file_of(combination, Path(folder) / "scenario")
         words = [program, "run", str(file), "--json", "--out", str(Path(folder) / "out"), "--seed", str(seed)]
-        words += [f"--set={key}={value}" for key, value in combination.settings.items()]
+        words += [f"--set={key}={value}" for key, value in settings.items()]
         # what its packets show of others' schemes says nothing of an application
         conditions = () if combination.is_by_reads else conditions
         words += [f"--assert={condition}" for condition in conditions]
@@ -130,14 +133,21 @@ def run_once(
         raise RunError(f"{combination.name}: {error}") from None
 
 
-def _file_of(combination: Combination, folder: Path) -> Path:
-    """The file as given where it is what is run, since other files may lie beside it; else a copy."""
+def _file_of(combination: Combination, folder: Path) -> tuple[Path, Mapping[str, object]]:
+    """The file as given where it is what is run; else a copy in that folder, with the files that it names beside it.
+
+    Also the overrides, in which files have the names that they have there.
+    """
     given = Path(combination.scenario.file)
     if combination.event == PLANNED and given.is_file():
-        return given
+        return given, combination.settings
+    settings = {key: str(value) for key, value in combination.settings.items()}
+    packed = pack(Plan(combination.scenario, (), settings, (), ()))
+    folder.mkdir()
+    unpack(folder, packed.files, packed.contents.__getitem__)
     copy = folder / f"{combination.name}.toml"
-    copy.write_text(combination.scenario.text, encoding="utf-8")
-    return copy
+    copy.write_text(packed.plan.scenario.text, encoding="utf-8")
+    return copy, packed.plan.fixed
 
 
 def _wait(words: Sequence[str]) -> tuple[int, str, str]:

@@ -47,7 +47,9 @@ class Tried:
 
 
 def enough(cmt: pl.DataFrame, others: pl.DataFrame, curves: Sequence[str] = CURVES) -> pl.DataFrame:
-    """Smallest sufficient buffer by ratio and curve: `bw_ratio`, `curve`, `median`, `low`, `high` (KiB).
+    """Smallest sufficient buffer by ratio and curve.
+
+    `bw_ratio`, `curve`; `median`, `low`, `high` (KiB); `coverage` of that interval, over `n` seeds.
 
     For each seed by itself: the smallest buffer from which on every larger one that was tried is enough, too.
 
@@ -78,6 +80,8 @@ def enough(cmt: pl.DataFrame, others: pl.DataFrame, curves: Sequence[str] = CURV
                     "median": interval.median,
                     "low": interval.low,
                     "high": interval.high,
+                    "coverage": interval.coverage,
+                    "n": len(by_seed),
                 }
             )
     return pl.DataFrame(rows, schema_overrides={"median": pl.Float64, "low": pl.Float64, "high": pl.Float64})

@@ -17,8 +17,8 @@ from segue.papers.cmt import experiment as ex
 from segue.papers.cmt.model import Scheme
 from segue.papers.common import Drawn
 from segue.papers.grid import summarise
+from segue.stats import intervals_text
 
-INTERVALS = "Medians over seeds, 95 % intervals."
 SCHEME_COLOURS = {
     Scheme.MSCTP_WORST: style.VERMILION,
     Scheme.FAILOVER: style.PURPLE,
@@ -71,7 +71,7 @@ def figure_6(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     figure, (axes,) = style.new_figure(
         f"Figure 6: transfer time against dwelling time, ratio {ex.RATIO}",
         "Paper: with an ideal buffer nearly what theory has; with 256 kB or less CMT does not beat mSCTP best.\n"
-        f"Dotted: equations (3) to (5), clamped, link rates less headers. {INTERVALS}",
+        f"Dotted: equations (3) to (5), clamped, link rates less headers.\n{_intervals(table)}",
         height=5.0,
     )
     theory = [d / 4 for d in range(4 * min(plan.dwells_s), 4 * max(plan.dwells_s) + 1)]
@@ -97,8 +97,8 @@ def figure_7(table: pl.DataFrame) -> Drawn:
     figure, (axes,) = style.new_figure(
         "Figure 7: the smallest receive buffer that is enough",
         "Paper: 256 kB (dotted) are enough up to ratio 4 to beat mSCTP best, up to 2 for no blocking at all.\n"
-        f"t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets. {INTERVALS} "
-        "A curve that leaves the figure: not even 2 MB.",
+        f"t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets. A curve that leaves the figure: not even 2 MB.\n"
+        f"{_intervals(table)}",
         height=4.8,
     )
     for curve, marker in zip(buffers.CURVES, ("s", "^", "o"), strict=True):
@@ -110,25 +110,29 @@ def figure_7(table: pl.DataFrame) -> Drawn:
 
 def queue_sensitivity(runs: pl.DataFrame, tables: Mapping[int, pl.DataFrame], plan: ex.Plan) -> Drawn:
     """What the length of the queues, which the paper does not state, changes."""
+    best = {queue: tables[queue].filter(pl.col("curve") == buffers.BEST) for queue in ex.QUEUES}
+    at = runs.filter((pl.col("variant") == "") & (pl.col("bw_ratio") == ex.RATIO) & (pl.col("t_dwell_s") == ex.DWELL_S))
+    cmt = at.filter((pl.col("scheme") == str(Scheme.CMT)) & pl.col("rbuf_kib").is_in(plan.buffers_kib))
+    times = {
+        queue: summarise(cmt.filter(pl.col("queue_packets") == queue), ["rbuf_kib"], "transfer_time_s")
+        for queue in ex.QUEUES
+    }
     figure, (left, right) = style.new_figure(
         "What the length of the queues changes",
         "The paper states no queue lengths. Left: the buffer that beats mSCTP best (dotted: 256 kB). "
         f"Right: CMT's transfer time at ratio {ex.RATIO};\nlines without marks: mSCTP best with the same "
-        f"queue. {INTERVALS}",
+        f"queue.\n{_intervals(*(one for queue in ex.QUEUES for one in (best[queue], times[queue])))}",
         width=9.6,
         height=4.9,
         columns=2,
     )
     rows = []
     for queue, colour, marker in zip(ex.QUEUES, (style.SKY, style.BLUE, style.PURPLE), ("v", "o", "s"), strict=True):
-        best = tables[queue].filter(pl.col("curve") == buffers.BEST)
-        rows.append(best.with_columns(queue_packets=pl.lit(queue)))
-        _buffers(left, best, colour, f"{queue} packets", marker)
-        mine = runs.filter((pl.col("queue_packets") == queue) & (pl.col("variant") == ""))
-        at = mine.filter((pl.col("bw_ratio") == ex.RATIO) & (pl.col("t_dwell_s") == ex.DWELL_S))
-        cmt = summarise(at.filter(pl.col("scheme") == str(Scheme.CMT)), ["rbuf_kib"], "transfer_time_s")
-        _points(right, cmt.filter(pl.col("rbuf_kib").is_in(plan.buffers_kib)), "rbuf_kib", colour, "", marker)
-        mean = summarise(at.filter(pl.col("scheme") == str(Scheme.MSCTP_BEST)), ["rbuf_kib"], "transfer_time_s")
+        rows.append(best[queue].with_columns(queue_packets=pl.lit(queue)))
+        _buffers(left, best[queue], colour, f"{queue} packets", marker)
+        _points(right, times[queue], "rbuf_kib", colour, "", marker)
+        other = at.filter((pl.col("queue_packets") == queue) & (pl.col("scheme") == str(Scheme.MSCTP_BEST)))
+        mean = summarise(other, ["rbuf_kib"], "transfer_time_s")
         if mean.height:
             right.axhline(mean["median"][0], color=colour, linewidth=1.0, linestyle="--", zorder=1)
     _buffer_axes(left, pl.concat(rows))
@@ -145,27 +149,27 @@ def queue_sensitivity(runs: pl.DataFrame, tables: Mapping[int, pl.DataFrame], pl
 
 def ideal(runs: pl.DataFrame, plan: ex.Plan) -> Drawn:
     """Claim C1: how far CMT with an ideal buffer is from equation (3), at every ratio and dwelling time."""
-    figure, all_axes = style.new_figure(
-        "CMT with an ideal buffer against the clamped equation (3)",
-        "Paper: nearly optimal. Grey: within 1.5 s of what the links allow, less headers. Dashed: how long slow start "
-        "leaves the fast link idle, times\nthe ratio. Quicker: "
-        "SACKs for single packets and a packet more at first, early retransmit. "
-        f"{INTERVALS}",
-        width=9.8,
-        height=5.0,
-        columns=2,
-    )
     halves = (
         ("as the paper has it", plan.ideal(), ex.slow_start_idle_s),
         ("with a quicker start", plan.starts(ex.QUICK_START), ex.quicker_start_idle_s),
     )
-    tables = []
-    for axes, (heading, points, idle_s) in zip(all_axes, halves, strict=True):
-        table = _excess(ex.select(runs, [p for p in points if p.scheme is Scheme.CMT]))
-        tables.append(table.with_columns(start=pl.lit(heading)))
+    tables = [_excess(ex.select(runs, [p for p in points if p.scheme is Scheme.CMT])) for _, points, _ in halves]
+    every = pl.concat(
+        table.with_columns(start=pl.lit(heading)) for table, (heading, *_) in zip(tables, halves, strict=True)
+    )
+    figure, all_axes = style.new_figure(
+        "CMT with an ideal buffer against the clamped equation (3)",
+        "Paper: nearly optimal. Grey: within 1.5 s of what the links allow, less headers. Dashed: how long slow start "
+        "leaves the fast link idle, times\nthe ratio. Quicker: "
+        "SACKs for single packets and a packet more at first, early retransmit.\n"
+        f"{_intervals(every)}",
+        width=9.8,
+        height=5.0,
+        columns=2,
+    )
+    for axes, table, (heading, _, idle_s) in zip(all_axes, tables, halves, strict=True):
         _ideal_axes(axes, table, idle_s)
         axes.set_title(heading, fontsize=9.2, color=style.MUTED, loc="left")
-    every = pl.concat(tables)
     for axes in all_axes:
         axes.set_ylim(min(*every["low"].to_list(), 0) - 0.2, max(*every["high"].to_list(), claims.CLOSE_S) + 0.2)
     all_axes[1].set_ylabel("")
@@ -189,8 +193,9 @@ def beyond(tables: Mapping[str, pl.DataFrame], groups: Mapping[str, Sequence[str
         "Figure 7 redrawn with what has been proposed since",
         "The smallest receive buffer from which on CMT beats mSCTP best: with it and with every larger one. "
         "Dotted: 256 kB.\n"
-        f"Black: CMT as the paper has it. t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets. {INTERVALS}\n"
-        "A curve that leaves the panel: not even 2 MB. Where curves coincide, the one named last lies on top.",
+        f"Black: CMT as the paper has it. t_dwell {ex.DWELL_S} s, queues of {ex.QUEUE} packets.\n"
+        "A curve that leaves the panel: not even 2 MB. Where curves coincide, the one named last lies on top.\n"
+        f"{_intervals(*tables.values())}",
         width=9.8,
         height=4.2 * math.ceil(len(groups) / 2) + 0.6,
         columns=2,
@@ -256,6 +261,10 @@ def _ideal_axes(axes: Axes, table: pl.DataFrame, idle_s: Callable[[float], float
     )
     axes.axhline(0, color=style.MUTED, linewidth=0.9)
     axes.set(xlabel="bandwidth ratio", ylabel="beyond equation (3) (s)")
+
+
+def _intervals(*tables: pl.DataFrame) -> str:
+    return intervals_text(row for table in tables for row in table.select("n", "coverage").rows())
 
 
 def _points(axes: Axes, part: pl.DataFrame, x: str, colour: str, label: str, marker: str) -> None:

@@ -127,8 +127,7 @@ def figure(frame: pl.DataFrame) -> tuple[Figure, pl.DataFrame]:
         frame,
         Layout("interruption_s", "point", names, "scheme", SCHEMES),
         title="SIGMA's scenario: SIGMA, and SCTP over Mobile IPv6",
-        subtitle="Longest time without new data around a handover, by L2 latency + address resolution, 5 m/s.\n"
-        "Medians over seeds, 95 % intervals.",
+        subtitle="Longest time without new data around a handover, by L2 latency + address resolution, 5 m/s.",
         y_label="interruption (s)",
     )
     parts = [

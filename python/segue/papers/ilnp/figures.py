@@ -13,7 +13,6 @@ from segue.papers.common import Drawn
 from segue.papers.grid import summarise
 from segue.papers.ilnp import experiment as ex
 
-INTERVALS = "Medians over seeds, 95 % intervals."
 BOXES = "Boxes from the lower to the upper quartile over seeds, whiskers to the extremes."
 MEGABYTE = 1e-6
 PACKETS_AXIS = 600.0
@@ -79,8 +78,8 @@ def _by_scheme(cubic: pl.DataFrame) -> Iterator[Drawn]:
             cubic,
             replace(together, value="transferred_bytes"),
             title="Figure 13: data transferred in 30 s",
-            subtitle=f"Paper: more with ILNPv6 everywhere but from LAN to WAN, where MIPv6 stays longer on the LAN.\n"
-            f"CUBIC. {INTERVALS}",
+            subtitle="Paper: more with ILNPv6 everywhere but from LAN to WAN, where MIPv6 stays longer on the LAN.\n"
+            "CUBIC.",
             y_label="data (MB)",
             scale=MEGABYTE,
         ),
@@ -121,7 +120,7 @@ def _by_scheme(cubic: pl.DataFrame) -> Iterator[Drawn]:
             replace(together, value="handoff_delay_s"),
             title="Figure 16: handoff delay",
             subtitle="Paper: about one round trip with ILNPv6; a second more with MIPv6, and yet more with RO.\n"
-            f"From the first message of a new address to the last answer. CUBIC. {INTERVALS}",
+            "From the first message of a new address to the last answer. CUBIC.",
             y_label="handoff delay (s)",
         ),
         summarise(cubic, ["case", "scheme"], "handoff_delay_s"),
@@ -139,7 +138,7 @@ def _by_variant(era: pl.DataFrame) -> Iterator[Drawn]:
             era,
             replace(layout, value="transferred_bytes"),
             title="Figure 17: data transferred in 30 s, by TCP variant",
-            subtitle=f"Paper: little difference; Hybla a little ahead on the WAN, Veno least.\n{INTERVALS}",
+            subtitle="Paper: little difference; Hybla a little ahead on the WAN, Veno least.",
             y_label="data (MB)",
             scale=MEGABYTE,
         ),

@@ -19,6 +19,7 @@ from segue.papers.ilnp import experiment as ex
 from segue.runner import Runner
 from segue.running import Progress, job
 from segue.scenarios import Scenario, load
+from segue.stats import intervals_text
 
 MEASURES = {
     "handoff_delay_s": ("I1: handoff delay (ms)", 1e3),
@@ -151,6 +152,12 @@ def table(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def intervals(frame: pl.DataFrame) -> str:
+    """What the medians of `table` are of, and how well their intervals hold them."""
+    parts = [summarise(frame.drop_nulls(column), ["setting", "case"], column) for column in MEASURES]
+    return intervals_text(row for part in parts for row in part.select("n", "coverage").rows())
+
+
 def _cell(row: dict[str, float] | None, scale: float) -> str:
     if row is None:
         return "none"
@@ -179,7 +186,7 @@ def figure(frame: pl.DataFrame) -> Drawn:
             frame.drop_nulls("interruption_s").filter(pl.col("setting").is_in(list(SHOWN))),
             Layout("interruption_s", "case", ex.CASE_NAMES, "setting", SHOWN),
             title="Mobile IPv6's silence, setting by setting",
-            subtitle="Longest time without new data around the handover. Medians over seeds, 95 % intervals. CUBIC.",
+            subtitle="Longest time without new data around the handover. CUBIC.",
             y_label="interruption (s)",
         ),
         table(frame),

@@ -83,7 +83,7 @@ def _settings(frame: pl.DataFrame) -> Section:
     """What is the protocol's, what the settings': I1 to I5."""
     rows = policies.table(frame)
     text = (
-        'Medians over seeds with 95 % intervals. A line with "and" has what the line above it has, too. The trigger, '
+        f'{policies.intervals(frame)} A line with "and" has what the line above it has, too. The trigger, '
         "the detection of a lost link and the home agent's detection of duplicates are the paper's or its era's; the "
         "last line of each form of Mobile IPv6 is what RFC 6275 allows a host."
     )

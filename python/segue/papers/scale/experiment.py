@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 import polars as pl
 
@@ -41,10 +41,13 @@ LINK_BPS = 1e9
 
 ANCHORS = {"home-agent": "home agent", "location-manager": "location manager"}
 """What may saturate: roles of `segue.metrics.NodeLoad`."""
+PERCENTILES = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
 RUNS_SCHEMA = {
     "scheme": pl.String(), "phones": pl.Int64(), "seed": pl.Int64(),
     "handovers": pl.Int64(), "probed": pl.Int64(), "censored": pl.Int64(),
     "p50_s": pl.Float64(), "p95_s": pl.Float64(), "p99_s": pl.Float64(), "max_s": pl.Float64(),
+    "p50_censored": pl.Boolean(), "p95_censored": pl.Boolean(), "p99_censored": pl.Boolean(),
+    "max_censored": pl.Boolean(),
     "dead_flows": pl.Int64(), "lost_to_queue": pl.Int64(), "signalling_per_s": pl.Float64(),
     "event_log_hash": pl.String(),
 }  # fmt: skip
@@ -78,7 +81,8 @@ class Results:
     Attributes:
         runs: A row per run, see `RUNS_SCHEMA`. Interruptions are those of the probes: percentiles of the longest time
             without new data around each handover from `BEGIN_S` on, and the longest of all; `censored` counts those
-            that lasted to the end of the run. Signalling is that of all hosts and routers over the whole run.
+            that lasted to the end of the run, and `p50_censored` and so on say where these make it a lower bound (see
+            `segue.distributions.Summary`). Signalling is that of all hosts and routers over the whole run.
         loads: A row per run and anchor, see `LOADS_SCHEMA`, from `BEGIN_S` on: means, and the greatest second; `busy`
             is the share of its processor, `link` that of its link, in the direction towards it.
     """
@@ -132,14 +136,17 @@ def _measure(run: Run) -> tuple[dict[str, object], list[dict[str, object]]]:
     moved = [handover for handover in metrics.handovers if handover.time_s >= BEGIN_S]
     probed = [handover for handover in moved if _is_probed(handover)]
     times = [handover.interruption_s for handover in probed if handover.interruption_s is not None]
+    silences = [one.interruption_s for one in probed if one.interruption_s is not None and one.censored]
+    percentiles = {name: percentile(times, percent) for name, percent in PERCENTILES.items()}
     values: dict[str, object] = {
         "handovers": len(moved),
         "probed": len(times),
         "censored": sum(handover.censored for handover in probed),
-        "p50_s": percentile(times, 50),
-        "p95_s": percentile(times, 95),
-        "p99_s": percentile(times, 99),
-        "max_s": max(times, default=None),
+        **{f"{name}_s": value for name, value in percentiles.items()},
+        **{
+            f"{name}_censored": None if value is None else value >= min(silences, default=inf)
+            for name, value in percentiles.items()
+        },
         "dead_flows": sum(flow.state == "dead" for flow in metrics.flows),
         "lost_to_queue": metrics.packets_lost_to_queue,
         "signalling_per_s": metrics.signalling.packets / metrics.duration_s,

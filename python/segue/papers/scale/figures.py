@@ -26,7 +26,16 @@ def draw(results: ex.Results) -> Iterator[Drawn]:
         "figure-interruption",
         "Interruption by a handover against the number of mobile hosts",
         interruptions(results.runs),
-        of_points(results.runs, ["handovers", "probed", "p50_s", "p95_s", "p99_s", "max_s", "dead_flows"]),
+        of_points(
+            results.runs,
+            [
+                "handovers",
+                "probed",
+                "censored",
+                *(f"{name}_{of}" for name in ex.PERCENTILES for of in ("s", "censored")),
+                "dead_flows",
+            ],
+        ),
     )
     yield Drawn(
         "figure-signalling",
@@ -43,24 +52,29 @@ def draw(results: ex.Results) -> Iterator[Drawn]:
 
 
 def of_points(rows: pl.DataFrame, columns: list[str], *by: str) -> pl.DataFrame:
-    """Means over the runs of each point."""
+    """Means over the runs of each point; of what is true or not, whether it is in any of them."""
     keys = ["scheme", *by, "phones"]
-    return rows.group_by(keys).agg([pl.col(name).mean() for name in columns]).sort(keys)
+    is_said = {name: rows.schema[name] == pl.Boolean() for name in columns}
+    means = [pl.col(name).any() if said else pl.col(name).mean() for name, said in is_said.items()]
+    return rows.group_by(keys).agg(means).sort(keys)
 
 
 def interruptions(runs: pl.DataFrame) -> Figure:
     """Median and 95th percentile, each the mean over the runs of a point."""
+    arrows = " Arrows: lower bounds, of what had not ended with the run."
     figure, all_axes = style.new_figure(
         "Interruption by a handover, by the number of mobile hosts",
         "Longest time without new data around each handover, of hosts whose packets come every "
-        f"{ex.PROBE_PACING_S * 1e3:.0f} ms.\nMeans over runs; what is not drawn is a point without handovers.",
+        f"{ex.PROBE_PACING_S * 1e3:.0f} ms.\nMeans over runs; what is not drawn is a point without handovers."
+        f"{arrows if runs['p50_censored'].any() or runs['p95_censored'].any() else ''}",
         width=9.6,
         columns=2,
     )
-    for axes, column, name in zip(all_axes, ("p50_s", "p95_s"), ("median", "95th percentile"), strict=True):
+    for axes, column, name in zip(all_axes, ("p50", "p95"), ("median", "95th percentile"), strict=True):
+        means = of_points(runs, [f"{column}_s", f"{column}_censored"]).drop_nulls(f"{column}_s")
         for scheme in ex.SCHEMES:
-            points = of_points(runs, [column]).filter((pl.col("scheme") == scheme) & pl.col(column).is_not_null())
-            _curve(axes, scheme, points["phones"], points[column] * 1e3)
+            points = means.filter(pl.col("scheme") == scheme)
+            _curve(axes, scheme, points["phones"], points[f"{column}_s"] * 1e3, bounds=points[f"{column}_censored"])
         axes.set(xlabel=X_LABEL, ylabel="interruption (ms)", yscale="log")
         axes.set_title(name, fontsize=9.2, color=style.MUTED, loc="left")
         axes.yaxis.set_major_formatter("{x:g}")
@@ -116,7 +130,9 @@ def _anchors(all_axes: list[Axes], loads: pl.DataFrame, column: str, scale: floa
         axes.set_title(name, fontsize=9.2, color=style.MUTED, loc="left")
 
 
-def _curve(axes: Axes, scheme: str, x: pl.Series, y: pl.Series, *, dashed: bool = False) -> None:
+def _curve(
+    axes: Axes, scheme: str, x: pl.Series, y: pl.Series, *, dashed: bool = False, bounds: pl.Series | None = None
+) -> None:
     # curves that coincide stay visible
     shift = SHIFT ** (list(ex.SCHEMES).index(scheme) - (len(ex.SCHEMES) - 1) / 2)
     axes.plot(
@@ -128,6 +144,9 @@ def _curve(axes: Axes, scheme: str, x: pl.Series, y: pl.Series, *, dashed: bool 
         linestyle=(0, (4, 3)) if dashed else "-",
         label="_" if dashed else ex.SCHEMES[scheme],
     )
+    if bounds is not None:
+        marked = [(at, value) for at, value, bound in zip(x * shift, y, bounds, strict=True) if bound]
+        style.mark_bounds(axes, marked, _COLOURS[scheme])
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
 

@@ -17,8 +17,6 @@ from segue.papers.sigma import experiment as ex
 from segue.papers.sigma import zigzag
 from segue.running import Run
 
-INTERVALS = "Medians over seeds, 95 % intervals"
-
 
 @dataclass(frozen=True, slots=True)
 class _TraceFigures:
@@ -156,7 +154,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
                 Panel("handover latency (ms)", (-5, 40), "the same near zero"),
             ],
             title="Figure 10: handover latency against L2 latency at 5 m/s",
-            subtitle=f"Paper: 5-10 ms while both together stay under 900 ms, seconds above.\n{INTERVALS}.",
+            subtitle="Paper: 5-10 ms while both together stay under 900 ms, seconds above.",
         ),
         summary,
     )
@@ -169,7 +167,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             shared,
             panels=[Panel("packet loss rate")],
             title="Figure 12: packets lost to handover / packets sent, at 5 m/s",
-            subtitle=f"Paper: zero while both together stay under 900 ms. {INTERVALS}.",
+            subtitle="Paper: zero while both together stay under 900 ms.",
         ),
         summary,
     )
@@ -182,7 +180,7 @@ def _latency_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             replace(shared, scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="Figure 13: throughput at 5 m/s",
-            subtitle=f"Paper: flat while both together stay under 900 ms, lower above. {INTERVALS}.",
+            subtitle="Paper: flat while both together stay under 900 ms, lower above.",
         ),
         summary,
     )
@@ -208,7 +206,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
                 Panel("handover latency (ms)", (-5, 40), "the same near zero"),
             ],
             title="Figure 11: handover latency against speed; L2 latency and resolution 100 ms",
-            subtitle=f"Paper: speed hardly matters below 15 m/s; above, the latency climbs. {INTERVALS}.",
+            subtitle="Paper: speed hardly matters below 15 m/s; above, the latency climbs.",
         ),
         summary,
     )
@@ -221,7 +219,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             shared,
             panels=[Panel("packet loss rate")],
             title="Figure 14: packets lost to handover / packets sent",
-            subtitle=f"Paper: losses begin above 15 m/s, fewer with short beacon periods. {INTERVALS}.",
+            subtitle="Paper: losses begin above 15 m/s, fewer with short beacon periods.",
         ),
         summary,
     )
@@ -234,7 +232,7 @@ def _speed_figures(frame: pl.DataFrame) -> Iterator[Drawn]:
             replace(shared, scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="Figure 15: throughput against speed",
-            subtitle=f"Paper: falls above 15 m/s, less with short beacon periods. {INTERVALS}.",
+            subtitle="Paper: falls above 15 m/s, less with short beacon periods.",
         ),
         summary,
     )
@@ -250,7 +248,7 @@ def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterato
             Curves(x=ex.L2, series=ex.WHEN_MISSED, x_label="L2 handover latency (ms)", series_label="{}", scale=1000),
             panels=[Panel("handover latency (ms)")],
             title="The policy's share: what is done when the point of decision is missed",
-            subtitle=f"Address resolution 500 ms, 5 m/s. when-ready switches as soon as it can. {INTERVALS}.",
+            subtitle="Address resolution 500 ms, 5 m/s. when-ready switches as soon as it can.",
         ),
         summary,
     )
@@ -263,7 +261,7 @@ def _policy_figures(by_latency: pl.DataFrame, by_speed: pl.DataFrame) -> Iterato
             Curves(x=ex.MPS, series=ex.WHEN_MISSED, x_label="moving speed (m/s)", series_label="{}", scale=1e-6),
             panels=[Panel("throughput (Mbit/s)")],
             title="The policy's share of the loss of throughput at speed",
-            subtitle=f"L2 latency and address resolution 100 ms each. {INTERVALS}.",
+            subtitle="L2 latency and address resolution 100 ms each.",
         ),
         summary,
     )

@@ -231,7 +231,7 @@ def figure(frame: pl.DataFrame) -> tuple[Figure, pl.DataFrame]:
         ),
         panels=[Panel("signalling packets per crossing")],
         title="Zigzag: the old address deleted, or deactivated and used again",
-        subtitle="SLAAC with duplicate address detection of 1 s. Medians over seeds, 95 % intervals.",
+        subtitle="SLAAC with duplicate address detection of 1 s.",
     )
     return drawn, summary
 

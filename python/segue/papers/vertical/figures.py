@@ -38,10 +38,19 @@ def latencies(runs: pl.DataFrame, number: int, case: str) -> Drawn:
         "by the other\ntwo readings. Dashed: the paper's means (table 1), T_n and T_n + t_a.",
     )
     seeds = own["seed"].to_list()
-    t_n = own["first_data_s"].fill_null(0.0).to_list()
-    t_a = own["t_a_s"].fill_null(0.0).to_list()
-    axes.bar(seeds, t_n, 0.72, color=style.BLUE, label="T_n, to the first data packet")
-    axes.bar(seeds, t_a, 0.72, bottom=t_n, color=style.ORANGE, label="t_a (section 5)")
+    # t_a begins where T_n ends: without an end there is neither
+    begun = own.drop_nulls("first_data_s")
+    whole = begun.drop_nulls("t_a_s")
+    axes.bar(begun["seed"], begun["first_data_s"], 0.72, color=style.BLUE, label="T_n, to the first data packet")
+    axes.bar(
+        whole["seed"], whole["t_a_s"], 0.72, bottom=whole["first_data_s"], color=style.ORANGE, label="t_a (section 5)"
+    )
+    missing = own.filter(pl.any_horizontal(pl.col("first_data_s", "t_a_s").is_null()))
+    if missing.height:
+        axes.plot(
+            missing["seed"], missing["first_data_s"].fill_null(0.0), "x", color=style.LOST, markersize=7, clip_on=False,
+            label="not measured from here on",
+        )  # fmt: skip
     for column, marker, label in (
         ("t_n_s", "D", "correspondent has the binding (equations 1 to 4)"),
         ("first_packet_s", "o", "first packet to the new care-of address"),

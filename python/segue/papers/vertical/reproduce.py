@@ -105,7 +105,7 @@ def table_1(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_text(table: pl.DataFrame) -> str:
-    head = f"{'':14}{'':12}{'paper':>16}{'ours':>16}{'range':>16}{'median [95 %]':>24}{'n':>6}"
+    head = f"{'':14}{'':12}{'paper':>16}{'ours':>16}{'range':>16}{'median [interval]':>24}{'n':>6}"
     lines = [head + "\n" + f"{'':26}{'mean (sigma)':>16}{'mean (sigma)':>16}"]
     for row in table.iter_rows(named=True):
         paper = "-" if row["paper_mean_ms"] is None else f"{row['paper_mean_ms']:.0f} ({row['paper_sigma_ms']:.0f})"
