@@ -10,7 +10,7 @@ use crate::store::PacketRef;
 use segue_proto::random::Stream;
 use segue_proto::units::BitRate;
 use segue_proto::{Duration, Instant};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Timing and sizes of a channel. Defaults are those of IEEE 802.11b with the long preamble.
 #[derive(Clone, PartialEq, Debug)]
@@ -140,20 +140,6 @@ impl Station {
             attempts: 0,
         }
     }
-
-    /// Whether it is what a station is that has never sent.
-    fn is_as_new(&self, window: u32) -> bool {
-        self.queue.is_empty()
-            && self.backoff.is_none()
-            && self.start.is_none()
-            && self.window == window
-            && self.attempts == 0
-    }
-
-    /// Whether it has a part in what happens: who counts down has a frame.
-    fn contends(&self) -> bool {
-        !self.queue.is_empty()
-    }
 }
 
 /// A shared medium.
@@ -161,10 +147,8 @@ impl Station {
 pub struct Channel {
     index: u32,
     config: ChannelConfig,
-    /// Those that contend: nobody else has a part in what happens. Lowest first.
+    /// Those that have a frame: nobody else has a part in what happens. Lowest first.
     contending: Vec<Station>,
-    /// Of those that do not, what is not as at the beginning: flushed ones that had tried in vain.
-    resting: BTreeMap<StationId, Station>,
     /// Memory of queues, kept to be used again.
     queues: Vec<VecDeque<Frame>>,
     stream: Stream,
@@ -182,7 +166,6 @@ impl Channel {
             index,
             config,
             contending: Vec::new(),
-            resting: BTreeMap::new(),
             queues: Vec::new(),
             stream,
             sending: Vec::new(),
@@ -238,19 +221,18 @@ impl Channel {
 
     /// Drops the frames waiting at `from`, but for one under way, and gives them. Without that one the station has no part in
     /// the contention any more: if it was the next to send, whoever comes after it is. Count-downs freeze while the medium is
-    /// busy and at no other time (802.11 section 9.3.4.3), so that nobody else's may wait for it.
+    /// busy and at no other time (802.11 section 9.3.4.3), so that nobody else's may wait for it. Retry count and contention
+    /// window go with the frame: both are reset when it is discarded (sections 9.3.3 and 9.3.4.4).
     pub fn flush(&mut self, from: StationId, scheduler: &mut Scheduler) -> Vec<Frame> {
         let Ok(place) = self.place_of(from) else {
             return Vec::new();
         };
-        let station = &mut self.contending[place];
         if self.sending.contains(&from) {
-            return station.queue.drain(1..).collect();
+            return self.contending[place].queue.drain(1..).collect();
         }
-        let frames = station.queue.drain(..).collect();
-        station.backoff = None;
-        let start = station.start.take();
-        self.leave();
+        let Station { mut queue, start, .. } = self.contending.remove(place);
+        let frames = queue.drain(..).collect();
+        self.queues.push(queue);
         if start.is_some_and(|start| self.first_start().is_none_or(|next| start < next)) {
             self.schedule_start(scheduler);
         }
@@ -366,23 +348,15 @@ impl Channel {
     /// A station has a part from now on, at this place.
     fn begin_to_contend(&mut self, place: usize, id: StationId) -> usize {
         let queue = self.queues.pop().unwrap_or_default();
-        let station = match self.resting.remove(&id) {
-            Some(resting) => Station { queue, ..resting },
-            None => Station::new(id, self.config.cw_min, queue),
-        };
+        let station = Station::new(id, self.config.cw_min, queue);
         self.contending.insert(place, station);
         place
     }
 
-    /// Those that have nothing to send, and none to begin with, have no part any more.
+    /// Those that have nothing to send have no part any more. They are as new: nothing is kept of them.
     fn leave(&mut self) {
-        let gone = self.contending.extract_if(.., |station| !station.contends());
-        for mut station in gone {
-            self.queues.push(core::mem::take(&mut station.queue));
-            if !station.is_as_new(self.config.cw_min) {
-                self.resting.insert(station.id, station);
-            }
-        }
+        let gone = self.contending.extract_if(.., |station| station.queue.is_empty());
+        self.queues.extend(gone.map(|station| station.queue));
     }
 
     /// The medium is idle again: every station with a frame counts down.
@@ -513,6 +487,43 @@ mod tests {
         channel.enqueue(later, station, unicast(1), &mut scheduler);
         let done = run(&mut channel, &mut scheduler, true);
         assert_eq!(done[0].0, later + channel.air_time(&unicast(1)));
+    }
+
+    #[test]
+    fn a_frame_after_those_that_were_flushed_has_all_attempts_and_the_least_window() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let station = StationId(0);
+        // a transmission that begins, or ends
+        let turn = |channel: &mut Channel, scheduler: &mut Scheduler| {
+            let mut outcomes = Vec::new();
+            let Some((now, Event::Channel { generation, .. })) = scheduler.pop_until(Instant::MAX) else {
+                panic!("it tries again");
+            };
+            channel.handle_event(now, generation, scheduler, |_, _| false, &mut outcomes);
+            (now, outcomes.pop())
+        };
+        channel.enqueue(Instant::ZERO, station, unicast(0), &mut scheduler);
+        let failed = (0..6).map(|_| turn(&mut channel, &mut scheduler)).last();
+        let (now, None) = failed.unwrap() else {
+            panic!("three of seven attempts")
+        };
+        assert_eq!(
+            (channel.contending[0].attempts, channel.contending[0].window),
+            (3, 255)
+        );
+        assert_eq!(channel.flush(station, &mut scheduler), [unicast(0)]);
+        channel.enqueue(now, station, unicast(1), &mut scheduler);
+        assert_eq!(channel.contending[0].window, 31);
+        let mut attempts = 0;
+        let outcome = loop {
+            let (_, outcome) = turn(&mut channel, &mut scheduler);
+            attempts += usize::from(!channel.sending.is_empty());
+            if let Some(outcome) = outcome {
+                break outcome;
+            }
+        };
+        assert_eq!((attempts, outcome), (7, Outcome::OutOfReach(station, unicast(1))));
     }
 
     #[test]
