@@ -57,7 +57,7 @@ class Handover:
             Negative while the old path still drains. `None` if no data came over the new one.
         handoff_delay_s: For how long a message that tells of the new address waited for its acknowledgement
             (Phoomikiattisak and Bhatti 2019 section 5.4); of SIGMA, the ASCONF that adds it and the one that makes it
-            primary, without the wait for a decision between the two.
+            primary in the flow's association, without the wait for a decision between the two.
         begin_s: When that first message left, seconds.
         end_s: When that last one was acknowledged, seconds.
         failed: Those who could not be told.

@@ -52,8 +52,9 @@ pub struct HandoverRecord {
     /// The time that the host needed to tell others of the new address, seconds (004 section 5.4, "the time that the MN
     /// needs to complete the handoff process", whose least is one round trip): for so long some message of it waited for
     /// its acknowledgement. Those are BU and LU, and what goes before a BU to a correspondent; of SCTP the ASCONF that adds
-    /// the address and the one that has it used (Set Primary), from when each first left. Nothing is waited for between
-    /// the two while a host has not decided to move, and taking back the old address (Delete) is no part of it.
+    /// the address and the one that has it used (Set Primary), in the flow's association, from when each first left. Nothing
+    /// is waited for between the two while a host has not decided to move, and taking back the old address (Delete) is no
+    /// part of it.
     pub handoff_delay_s: Option<f64>,
     /// When the first of those messages left.
     pub begin_s: Option<f64>,

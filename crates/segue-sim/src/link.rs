@@ -47,7 +47,8 @@ pub struct LinkConfig {
     pub jitter: Duration,
     /// Whether jitter may let packets overtake each other; otherwise it delays those behind.
     pub reorder: bool,
-    /// Probability that a packet arrives twice.
+    /// Probability that a packet arrives twice. As with netem a copy is not lost by chance, nor with its packet; but of what is
+    /// lost to a silence, or sent while all is lost, there is none.
     pub duplicate: f64,
     /// Probability that a bit of a packet's payload is flipped.
     pub corrupt: f64,
@@ -508,15 +509,18 @@ impl Link {
         let mut arrival = departure + self.config.delay;
         let mut fate = Fate::Arrives;
         let mut lost = self.loss.next(departure, &mut self.stream);
+        // what is lost by the time at which it was sent is lost before there are two of it
+        let mut silent = self.loss.is_total(departure);
         if let Some((trace, _)) = self.trace.as_deref() {
             let (delay, loss) = trace.at(departure);
             arrival = departure + delay.unwrap_or(self.config.delay);
             lost |= loss.is_some_and(|p| self.stream.chance(p));
+            silent |= loss.is_some_and(|p| p >= 1.0);
         }
         for silence in &self.silences {
-            lost |= silence.covers(departure) && self.stream.chance(silence.loss);
+            silent |= silence.covers(departure) && self.stream.chance(silence.loss);
         }
-        if lost {
+        if lost || silent {
             fate = Fate::Lost;
         } else if self.config.corrupt > 0.0 && self.stream.chance(self.config.corrupt) {
             fate = Fate::Corrupted;
@@ -529,7 +533,7 @@ impl Link {
             self.last_arrival = arrival;
         }
         self.fly(arrival, packet, fate, scheduler);
-        if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) {
+        if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) && !silent {
             self.fly(arrival, duplicate(), Fate::Arrives, scheduler);
         }
     }

@@ -99,11 +99,56 @@ impl Loss {
             }
         }
     }
+
+    /// Whether whatever is sent at `now` is lost, once [`next`](Self::next) has said of a packet that is.
+    #[must_use]
+    pub fn is_total(&self, now: Instant) -> bool {
+        match self.model {
+            LossModel::None => false,
+            LossModel::Bernoulli { probability } => probability >= 1.0,
+            LossModel::Fades { .. } => now < self.fade_ends,
+            LossModel::GilbertElliott {
+                loss_good, loss_bad, ..
+            } => (if self.bad { loss_bad } else { loss_good }) >= 1.0,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loss_is_total_in_a_fade_and_where_it_is_certain() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let is_total = |model, ms: &[u64]| -> Vec<bool> {
+            let (mut loss, mut stream) = (Loss::new(model), Stream::new(3, "loss"));
+            let then = ms.iter().map(|&ms| {
+                let lost = loss.next(at(ms), &mut stream);
+                let total = loss.is_total(at(ms));
+                assert!(lost || !total);
+                total
+            });
+            then.collect()
+        };
+        let bernoulli = |probability| LossModel::Bernoulli { probability };
+        assert_eq!(is_total(bernoulli(1.0), &[0]), [true]);
+        assert_eq!(is_total(bernoulli(0.999), &[0, 1, 2]), [false; 3]);
+        let fades = LossModel::Fades {
+            probability: 1.0,
+            duration: Duration::from_millis(5),
+        };
+        assert_eq!(is_total(fades, &[0, 4, 5]), [true; 3]);
+        let states = |loss_bad| LossModel::GilbertElliott {
+            good_to_bad: 1.0,
+            bad_to_good: 1.0,
+            loss_good: 0.0,
+            loss_bad,
+        };
+        assert_eq!(is_total(states(1.0), &[0, 1, 2]), [true, false, true]);
+        assert_eq!(is_total(states(0.5), &[0, 1, 2]), [false; 3]);
+        assert_eq!(is_total(LossModel::None, &[0]), [false]);
+    }
 
     #[test]
     fn gilbert_elliott_loses_its_stationary_share_in_bursts() {

@@ -10,7 +10,7 @@ use crate::store::PacketRef;
 use segue_proto::random::Stream;
 use segue_proto::units::BitRate;
 use segue_proto::{Duration, Instant};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Timing and sizes of a channel. Defaults are those of IEEE 802.11b with the long preamble.
 #[derive(Clone, PartialEq, Debug)]
@@ -140,20 +140,6 @@ impl Station {
             attempts: 0,
         }
     }
-
-    /// Whether it is what a station is that has never sent.
-    fn is_as_new(&self, window: u32) -> bool {
-        self.queue.is_empty()
-            && self.backoff.is_none()
-            && self.start.is_none()
-            && self.window == window
-            && self.attempts == 0
-    }
-
-    /// Whether it has a part in what happens: a frame, or a time to begin.
-    fn contends(&self) -> bool {
-        !self.queue.is_empty() || self.start.is_some()
-    }
 }
 
 /// A shared medium.
@@ -161,10 +147,8 @@ impl Station {
 pub struct Channel {
     index: u32,
     config: ChannelConfig,
-    /// Those that contend: nobody else has a part in what happens. Lowest first.
+    /// Those that have a frame: nobody else has a part in what happens. Lowest first.
     contending: Vec<Station>,
-    /// Of those that do not, what is not as at the beginning: flushed ones that had drawn a back-off.
-    resting: BTreeMap<StationId, Station>,
     /// Memory of queues, kept to be used again.
     queues: Vec<VecDeque<Frame>>,
     stream: Stream,
@@ -182,7 +166,6 @@ impl Channel {
             index,
             config,
             contending: Vec::new(),
-            resting: BTreeMap::new(),
             queues: Vec::new(),
             stream,
             sending: Vec::new(),
@@ -236,15 +219,23 @@ impl Channel {
         true
     }
 
-    /// Drops the frames waiting for `to`, and gives them.
-    pub fn flush(&mut self, from: StationId) -> Vec<Frame> {
-        let sending = self.sending.contains(&from);
+    /// Drops the frames waiting at `from`, but for one under way, and gives them. Without that one the station has no part in
+    /// the contention any more: if it was the next to send, whoever comes after it is. Count-downs freeze while the medium is
+    /// busy and at no other time (802.11 section 9.3.4.3), so that nobody else's may wait for it. Retry count and contention
+    /// window go with the frame: both are reset when it is discarded (sections 9.3.3 and 9.3.4.4).
+    pub fn flush(&mut self, from: StationId, scheduler: &mut Scheduler) -> Vec<Frame> {
         let Ok(place) = self.place_of(from) else {
             return Vec::new();
         };
-        let queue = &mut self.contending[place].queue;
-        let frames = queue.drain(usize::from(sending).min(queue.len())..).collect();
-        self.leave();
+        if self.sending.contains(&from) {
+            return self.contending[place].queue.drain(1..).collect();
+        }
+        let Station { mut queue, start, .. } = self.contending.remove(place);
+        let frames = queue.drain(..).collect();
+        self.queues.push(queue);
+        if start.is_some_and(|start| self.first_start().is_none_or(|next| start < next)) {
+            self.schedule_start(scheduler);
+        }
         frames
     }
 
@@ -307,10 +298,8 @@ impl Channel {
                 station.backoff = Some(left as u32);
             }
         }
-        self.leave();
-        if !self.sending.is_empty() {
-            self.schedule(now + air_time, scheduler);
-        }
+        debug_assert!(!self.sending.is_empty(), "who was the next to send does");
+        self.schedule(now + air_time, scheduler);
     }
 
     fn end(
@@ -359,23 +348,15 @@ impl Channel {
     /// A station has a part from now on, at this place.
     fn begin_to_contend(&mut self, place: usize, id: StationId) -> usize {
         let queue = self.queues.pop().unwrap_or_default();
-        let station = match self.resting.remove(&id) {
-            Some(resting) => Station { queue, ..resting },
-            None => Station::new(id, self.config.cw_min, queue),
-        };
+        let station = Station::new(id, self.config.cw_min, queue);
         self.contending.insert(place, station);
         place
     }
 
-    /// Those that have nothing to send, and none to begin with, have no part any more.
+    /// Those that have nothing to send have no part any more. They are as new: nothing is kept of them.
     fn leave(&mut self) {
-        let gone = self.contending.extract_if(.., |station| !station.contends());
-        for mut station in gone {
-            self.queues.push(core::mem::take(&mut station.queue));
-            if !station.is_as_new(self.config.cw_min) {
-                self.resting.insert(station.id, station);
-            }
-        }
+        let gone = self.contending.extract_if(.., |station| station.queue.is_empty());
+        self.queues.extend(gone.map(|station| station.queue));
     }
 
     /// The medium is idle again: every station with a frame counts down.
@@ -388,10 +369,16 @@ impl Channel {
         self.schedule_start(scheduler);
     }
 
+    /// When the first of those that count down begins to send.
+    fn first_start(&self) -> Option<Instant> {
+        self.contending.iter().filter_map(|station| station.start).min()
+    }
+
+    /// The first of those that count down is the next to send, and nobody that was so before.
     fn schedule_start(&mut self, scheduler: &mut Scheduler) {
-        let starts = self.contending.iter().filter_map(|station| station.start);
-        if let Some(start) = starts.min() {
-            self.schedule(start, scheduler);
+        match self.first_start() {
+            Some(start) => self.schedule(start, scheduler),
+            None => self.generation = self.generation.wrapping_add(1),
         }
     }
 
@@ -464,6 +451,110 @@ mod tests {
         assert_eq!(done.len(), 1);
         assert_eq!(done[0].1, Outcome::OutOfReach(ap, unicast(0)));
         assert!(done[0].0 > Instant::ZERO + channel.air_time(&unicast(0)) * 7);
+    }
+
+    #[test]
+    fn who_is_flushed_holds_up_nobody_whether_or_not_it_was_next_to_send() {
+        let stations = [StationId(0), StationId(1)];
+        for flushed in stations {
+            let mut scheduler = Scheduler::default();
+            let config = ChannelConfig::default();
+            // a medium that was busy until now: both count down
+            let mut channel = Channel::new(0, config.clone(), Stream::new(1, "c"));
+            for station in stations {
+                channel.enqueue(Instant::ZERO, station, unicast(station.0), &mut scheduler);
+            }
+            assert_eq!(channel.flush(flushed, &mut scheduler), [unicast(flushed.0)]);
+            let other = StationId(1 - flushed.0);
+            let [(at, outcome)] = run(&mut channel, &mut scheduler, true)[..] else {
+                panic!("one frame is left");
+            };
+            assert_eq!(outcome, Outcome::Sent(other, unicast(other.0)));
+            let longest = config.difs + config.slot * 31 + channel.air_time(&unicast(0));
+            assert!(at <= Instant::ZERO + longest, "{at:?}");
+        }
+    }
+
+    #[test]
+    fn who_was_flushed_and_finds_the_medium_idle_has_no_back_off_left() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let station = StationId(0);
+        channel.enqueue(Instant::ZERO, station, unicast(0), &mut scheduler);
+        channel.flush(station, &mut scheduler);
+        let later = Instant::ZERO + Duration::from_secs(1);
+        run(&mut channel, &mut scheduler, true);
+        channel.enqueue(later, station, unicast(1), &mut scheduler);
+        let done = run(&mut channel, &mut scheduler, true);
+        assert_eq!(done[0].0, later + channel.air_time(&unicast(1)));
+    }
+
+    #[test]
+    fn a_frame_after_those_that_were_flushed_has_all_attempts_and_the_least_window() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let station = StationId(0);
+        // a transmission that begins, or ends
+        let turn = |channel: &mut Channel, scheduler: &mut Scheduler| {
+            let mut outcomes = Vec::new();
+            let Some((now, Event::Channel { generation, .. })) = scheduler.pop_until(Instant::MAX) else {
+                panic!("it tries again");
+            };
+            channel.handle_event(now, generation, scheduler, |_, _| false, &mut outcomes);
+            (now, outcomes.pop())
+        };
+        channel.enqueue(Instant::ZERO, station, unicast(0), &mut scheduler);
+        let failed = (0..6).map(|_| turn(&mut channel, &mut scheduler)).last();
+        let (now, None) = failed.unwrap() else {
+            panic!("three of seven attempts")
+        };
+        assert_eq!(
+            (channel.contending[0].attempts, channel.contending[0].window),
+            (3, 255)
+        );
+        assert_eq!(channel.flush(station, &mut scheduler), [unicast(0)]);
+        channel.enqueue(now, station, unicast(1), &mut scheduler);
+        assert_eq!(channel.contending[0].window, 31);
+        let mut attempts = 0;
+        let outcome = loop {
+            let (_, outcome) = turn(&mut channel, &mut scheduler);
+            attempts += usize::from(!channel.sending.is_empty());
+            if let Some(outcome) = outcome {
+                break outcome;
+            }
+        };
+        assert_eq!((attempts, outcome), (7, Outcome::OutOfReach(station, unicast(1))));
+    }
+
+    #[test]
+    fn what_is_under_way_is_not_flushed_and_an_empty_medium_stays_idle() {
+        let mut scheduler = Scheduler::default();
+        let mut channel = Channel::new(0, ChannelConfig::default(), Stream::new(1, "c"));
+        let at = Instant::ZERO + Duration::from_millis(1);
+        for n in 0..2 {
+            channel.enqueue(at, StationId(0), unicast(n), &mut scheduler);
+        }
+        let Some((now, Event::Channel { generation, .. })) = scheduler.pop_until(Instant::MAX) else {
+            panic!("it begins to send");
+        };
+        channel.handle_event(now, generation, &mut scheduler, |_, _| true, &mut Vec::new());
+        assert_eq!(channel.flush(StationId(0), &mut scheduler), [unicast(1)]);
+        let done = run(&mut channel, &mut scheduler, true);
+        assert_eq!(
+            done,
+            [(
+                at + channel.air_time(&unicast(0)),
+                Outcome::Sent(StationId(0), unicast(0))
+            )]
+        );
+        channel.enqueue(
+            at + Duration::from_secs(1),
+            StationId(0),
+            unicast(2),
+            &mut scheduler,
+        );
+        assert_eq!(channel.flush(StationId(0), &mut scheduler), [unicast(2)]);
+        assert_eq!(run(&mut channel, &mut scheduler, true), []);
     }
 
     #[test]

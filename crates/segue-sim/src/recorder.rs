@@ -19,6 +19,7 @@ pub(crate) mod report;
 pub(crate) mod segments;
 mod signalling;
 mod tables;
+mod telling;
 pub mod vertical;
 
 use crate::network::cells::PlaceKind;
@@ -29,6 +30,7 @@ use connections::Connections;
 use core::hint::cold_path;
 use flow::Way;
 use fragments::{Wholes, fragment_of};
+use handoffs::Moving;
 use ledger::{Entries, PacketFate, Segment};
 use log::{EventLog, Kind};
 use networks::Networks;
@@ -38,6 +40,7 @@ use segue_proto::host::HostEvent;
 use segue_proto::l2::L2Event;
 use segue_proto::mip6::HomeAgentEvent;
 use segue_proto::sctp::Event as SctpEvent;
+use segue_proto::sigma::SigmaEvent;
 use segue_proto::{CellId, Departure, Instant, InterfaceId, LinkEvent};
 use segue_wire::icmpv6::Icmpv6;
 use segue_wire::{Packet, Payload};
@@ -453,9 +456,12 @@ impl Recorder {
                 self.connections.shim_event(now, node, event);
                 self.networks.shim_event(now, node, event);
             }
-            HostEvent::Sigma(event) => {
-                self.connections.sigma_event(node, event);
-                self.networks.sigma_event(node, event);
+            HostEvent::Sctp(
+                id,
+                SctpEvent::Closed | SctpEvent::Lost | SctpEvent::Aborted { .. } | SctpEvent::Restarted(_),
+            ) => {
+                self.connections.association_gone(now, node, *id);
+                self.networks.association_gone(node, *id);
             }
             HostEvent::AddressReady(local) => {
                 self.connections.vertical.address_ready(now, node, *local);
@@ -470,6 +476,13 @@ impl Recorder {
         if let Some(tables) = &mut self.tables {
             tables.host_event(now, node, event);
         }
+    }
+
+    /// A host changes the addresses of an association. The log and the tables have that of its first, which is the trail of the
+    /// host.
+    pub fn association_moves(&mut self, node: u32, moving: Moving, event: &SigmaEvent) {
+        self.connections.sigma_event(node, moving, event);
+        self.networks.sigma_event(node, moving.id, event);
     }
 
     /// A router's home agent reports.

@@ -120,6 +120,42 @@ fn who_pauses_sends_as_much_less() {
 }
 
 #[test]
+fn what_who_calls_does_not_hear_of_the_answer_is_rated_as_lost() {
+    // `COOKIE ACK` and the first frame are sent in one packet, 45 ms after the first
+    for (transport, from) in [("udp", "0 s"), ("sctp", "1.04 s")] {
+        let silent = format!("silences = [{{ from = \"{from}\", towards = \"a\" }}]");
+        let text = call(&silent, &format!("transport = \"{transport}\""), "two_way = true")
+            .replace("{ name = \"b\" }", "{ name = \"b\" }, { name = \"c\" }")
+            + r#"
+[[link]]
+between = ["c", "b"]
+rate = "8 Mbit/s"
+delay = "15 ms"
+
+[[application]]
+kind = "voice"
+from = "c"
+to = "b"
+start = "1 s"
+voice = { two_way = true }
+"# + &format!("transport = \"{transport}\"\n");
+        let m = metrics(&text, &[], 1);
+        let [_, answer, there, back] = voice(&m)[..] else {
+            panic!("two calls")
+        };
+        let whole = &answer.whole;
+        assert!((980..=1000).contains(&whole.frames), "{transport}: {whole:?}");
+        assert_eq!(whole.lost_frames, whole.frames, "{transport}");
+        assert_eq!((whole.r, whole.mos), (Some(0.0), Some(1.0)), "{transport}");
+        // the other call is as it was
+        for own in [there, back] {
+            assert_eq!(own.whole.lost_frames, 0, "{transport}: {own:?}");
+            assert!(own.whole.frames > 900, "{transport}: {own:?}");
+        }
+    }
+}
+
+#[test]
 fn every_scheme_carries_a_call_and_a_hard_handoff_is_heard() {
     let text = scenario_text("people/call.toml");
     let mut heard = Vec::new();

@@ -67,25 +67,33 @@ fn two_hosts_cross_in_opposite_directions_and_both_hand_over() {
     assert_eq!(typed.packets_lost_to_handover, 0);
 }
 
-#[test]
-fn every_association_of_a_host_moves_with_it() {
-    const ZIGZAG: &str = include_str!("../../../scenarios/zigzag.toml");
-    let other = r#"
+const ZIGZAG: &str = include_str!("../../../scenarios/zigzag.toml");
+
+/// A further correspondent of that scenario's host, to which it sends.
+fn other(delay: &str) -> String {
+    format!(
+        r#"
 [[host]]
 name = "other"
 
 [[link]]
 between = ["other", "r"]
 rate = "1 Mbit/s"
-delay = "1 ms"
+delay = "{delay}"
 
 [[application]]
 kind = "bulk"
 from = "mh"
 to = "other"
 start = "5 s"
-"#;
-    let both = metrics(&format!("{ZIGZAG}{other}"), &[("duration", "60 s")], 1);
+"#
+    )
+}
+
+#[test]
+fn every_association_of_a_host_moves_with_it() {
+    let text = format!("{ZIGZAG}{}", other("1 ms"));
+    let both = metrics(&text, &[("duration", "60 s")], 1);
     assert_eq!(both.warnings, []);
     for flow in 0..2u64 {
         let own: Vec<_> = both.handovers.iter().filter(|h| h.flow == Some(flow)).collect();
@@ -96,4 +104,25 @@ start = "5 s"
         );
         assert!(both.flows[flow as usize].end.longest_gap_s < 0.05);
     }
+}
+
+#[test]
+fn a_handover_of_a_flow_is_signalled_by_its_own_association() {
+    let text = format!("{ZIGZAG}{}", other("300 ms"));
+    let both = metrics(&text, &[("duration", "60 s")], 1);
+    // a round trip to each correspondent, and two where the address is new
+    for (flow, round_trip) in [(0, 0.022), (1, 0.602)] {
+        let own: Vec<_> = both.handovers.iter().filter(|h| h.flow == Some(flow)).collect();
+        assert_eq!(own.len(), 5, "{own:?}");
+        for h in own {
+            let delay = h.handoff_delay_s.expect("acknowledged");
+            assert!((0.95 * round_trip..3.0 * round_trip).contains(&delay), "{h:?}");
+            let (begin, end) = (h.begin_s.unwrap(), h.end_s.unwrap());
+            assert!(end - begin >= delay - 1e-6 && begin <= h.time, "{h:?}");
+        }
+    }
+    assert!(
+        both.handovers.iter().all(|h| h.flow.is_some()),
+        "one row of each move is enough"
+    );
 }

@@ -34,6 +34,8 @@ pub enum HostEvent {
     Location(ClientEvent),
     /// The trail of a handover, of a host's first association.
     Sigma(SigmaEvent),
+    /// The trail of a handover of this association: of every one that the host has, the first among them.
+    SigmaOf(AssociationId, SigmaEvent),
     /// The shim reports.
     Shim(ShimEvent),
     /// A notification of an association; `Readable`, `Writable` and `SendersDry` stay inside the host.

@@ -96,8 +96,12 @@ impl Host {
             moved = true;
             self.carry_out(now, id, command);
         }
-        while let Some(event) = self.sigma.as_mut().and_then(Movers::poll_event) {
+        while let Some((id, event)) = self.sigma.as_mut().and_then(Movers::poll_event) {
             self.events.push_back(HostEvent::Sigma(event));
+            self.events.extend(id.map(|id| HostEvent::SigmaOf(id, event)));
+        }
+        while let Some((id, event)) = self.sigma.as_mut().and_then(Movers::poll_event_of_others) {
+            self.events.push_back(HostEvent::SigmaOf(id, event));
         }
         moved |= self.connect_what_is_due(now);
         moved |= self.settle_location(now);

@@ -118,6 +118,13 @@ impl Socket {
         self.ends.local_port
     }
 
+    /// Address and port of this end, and of the peer.
+    #[must_use]
+    pub const fn ends(&self) -> [(Ipv6Addr, u16); 2] {
+        let ends = &self.ends;
+        [(ends.local, ends.local_port), (ends.remote, ends.remote_port)]
+    }
+
     /// Sends a datagram.
     ///
     /// # Errors

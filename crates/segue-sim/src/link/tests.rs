@@ -1,4 +1,5 @@
 use super::*;
+use crate::link_trace::Own;
 use segue_proto::units::Packets;
 
 fn config(service: Service) -> LinkConfig {
@@ -192,4 +193,73 @@ fn a_bearer_whose_link_went_down_while_it_was_set_up_is_set_up_anew() {
         }
         assert_eq!(last, Some((at(830), 1, Fate::Arrives)), "{service:?}");
     }
+}
+
+/// Packets that arrive, of a hundred that are sent over a link which would have two of each, one every millisecond.
+fn arriving(mut link: Link) -> usize {
+    let mut scheduler = Scheduler::default();
+    let mut arrived = 0;
+    let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+        while scheduler.pop_until(end).is_some() {
+            arrived += usize::from(link.on_arrival(scheduler).fate == Fate::Arrives);
+        }
+    };
+    for n in 0..100 {
+        let now = Instant::ZERO + Duration::from_millis(u64::from(n));
+        run(&mut link, &mut scheduler, now);
+        let copy = || PacketRef(n + 100);
+        assert!(link.enqueue(now, PacketRef(n), 100, &mut scheduler, copy));
+    }
+    run(&mut link, &mut scheduler, Instant::MAX);
+    arrived
+}
+
+#[test]
+fn nothing_is_duplicated_of_what_is_lost_while_everything_is() {
+    let of = |loss| {
+        let doubling = LinkConfig {
+            loss,
+            jitter: Duration::ZERO,
+            duplicate: 1.0,
+            corrupt: 0.0,
+            ..config(Service::Fifo)
+        };
+        Link::new(0, doubling, Stream::new(1, "link"))
+    };
+    assert_eq!(arriving(of(LossModel::None)), 200);
+    // a packet of 100 bytes has been sent 0.8 ms later
+    let silent = |loss| Silence {
+        from: Instant::ZERO + Duration::from_millis(20),
+        until: Some(Instant::ZERO + Duration::from_millis(60)),
+        loss,
+    };
+    assert_eq!(
+        arriving(of(LossModel::None).with_silences(vec![silent(1.0)])),
+        120
+    );
+    // of one that is lost to a silence there is no copy either way
+    let partly = arriving(of(LossModel::None).with_silences(vec![silent(0.5)]));
+    assert!(
+        partly.is_multiple_of(2) && (130..190).contains(&partly),
+        "{partly}"
+    );
+    let own = Own {
+        rate_bps: 1e6,
+        delay: Duration::from_millis(10),
+    };
+    let trace = LinkTrace::csv("time_s,loss\n0,0\n0.05,1\n", own).unwrap();
+    assert_eq!(
+        arriving(of(LossModel::None).with_trace(Some(Arc::new(trace)))),
+        100
+    );
+    let fades = LossModel::Fades {
+        probability: 0.05,
+        duration: Duration::from_millis(10),
+    };
+    let faded = arriving(of(fades));
+    assert!(faded.is_multiple_of(2) && faded < 160, "{faded}");
+    assert_eq!(arriving(of(LossModel::Bernoulli { probability: 1.0 })), 0);
+    // by chance one of the two is lost, as with netem
+    let lossy = arriving(of(LossModel::Bernoulli { probability: 0.3 }));
+    assert!((155..185).contains(&lossy), "{lossy}");
 }

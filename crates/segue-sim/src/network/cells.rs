@@ -357,7 +357,7 @@ impl Network {
         let node = self.attachments[attachment as usize].node;
         for channel in 0..self.channels.len() {
             let station = self.stations.of_attachment(channel as u32, attachment);
-            for frame in self.channels[channel].flush(station) {
+            for frame in self.channels[channel].flush(station, &mut self.scheduler) {
                 if let Frame::Unicast { packet, .. } | Frame::Broadcast { packet, .. } = frame {
                     self.drop_packet(packet, node, DropCause::NoLink);
                 }

@@ -4,6 +4,7 @@ use super::{LazyTimer, Network, Node};
 use crate::load::Load;
 use crate::recorder::flow::Way;
 use crate::recorder::fragments::fragment_of;
+use crate::recorder::handoffs::Moving;
 use crate::recorder::{DropCause, FragmentTaken};
 use crate::scheduler::Event;
 use crate::store::PacketRef;
@@ -235,6 +236,14 @@ impl Network {
 
     #[inline(never)]
     fn host_event(&mut self, node: u32, event: HostEvent) {
+        if let HostEvent::SigmaOf(id, event) = &event {
+            let association = self.host(node).host.endpoint().association(*id);
+            let tags =
+                association.and_then(|own| Some((own.own_verification_tag(), own.peer_verification_tag()?)));
+            return self
+                .recorder
+                .association_moves(node, Moving { id: *id, tags }, event);
+        }
         self.recorder.host_event(self.now, node, &event);
         self.tell_kernel_of(node, &event);
         match event {

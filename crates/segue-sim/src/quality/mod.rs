@@ -1,5 +1,6 @@
 //! What its applications were to people: how calls sounded, how long pages took, how often films stood still.
 
+mod calls;
 pub mod e_model;
 pub mod playout;
 pub mod video;
@@ -10,8 +11,9 @@ use crate::build;
 use crate::network::{Network, Node};
 use crate::recorder::FlowMetrics;
 use crate::scenario::model::{ApplicationEntry, ApplicationKind, ScenarioFile};
+use calls::Calls;
 use segue_capture::record::HandoverRecord;
-use segue_proto::app::{HeardCall, Record, VoiceCall};
+use segue_proto::app::Record;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use video::VideoMetrics;
@@ -91,8 +93,13 @@ pub(crate) fn of_applications(
             (ApplicationKind::Voice, _) => {
                 let section = a.voice.clone().unwrap_or_default();
                 let there_and_back = [(&a.from, &a.to), (&a.to, &a.from)];
+                let opener = s.host.number(build::opener(s, a));
                 for (from, to) in &there_and_back[..if section.two_way { 2 } else { 1 }] {
-                    let own = calls.of_application(s, number, record(), (from, to));
+                    let ends = (s.host.number(from), s.host.number(to));
+                    let own = match (ends, opener) {
+                        ((Some(from), Some(to)), Some(by)) => calls.between(from, to, (by, parts[number])),
+                        _ => Vec::new(),
+                    };
                     let own = voice::metrics(&section, &own, of_data(from), network.end);
                     add(from, to, Experience::Voice(own));
                 }
@@ -118,57 +125,6 @@ fn record_of<'a>(s: &ScenarioFile, network: &'a Network, number: usize, part: us
         return None;
     };
     opening.host.record_of(part)
-}
-
-/// The calls of a run by the node and their sources.
-#[derive(Default)]
-struct Calls<'a> {
-    made: BTreeMap<(usize, u32), &'a VoiceCall>,
-    heard: BTreeMap<(usize, u32), &'a HeardCall>,
-}
-
-impl<'a> Calls<'a> {
-    fn of(network: &'a Network) -> Self {
-        let mut all = Self::default();
-        for (node, it) in network.nodes.iter().enumerate() {
-            let Node::Host(it) = it else { continue };
-            for number in 0..it.host.applications().count() {
-                if let Some(Record::Calls { made, heard }) = it.host.record_of(number) {
-                    all.made
-                        .extend(made.iter().map(|call| ((node, call.source), call)));
-                    all.heard
-                        .extend(heard.iter().map(|call| ((node, call.source), call)));
-                }
-            }
-        }
-        all
-    }
-
-    /// Those of an application in this direction, by the `record` of the end that opened it; the other is known by what they
-    /// said to each other.
-    fn of_application(
-        &self,
-        s: &ScenarioFile,
-        number: usize,
-        record: Option<Record<'a>>,
-        (from, to): (&str, &str),
-    ) -> Vec<(&'a VoiceCall, Option<&'a HeardCall>)> {
-        let opener = build::opener(s, &s.application[number]);
-        let node = |name: &str| s.host.number(name);
-        let (Some(sends), Some(hears), Some(by)) = (node(from), node(to), node(opener)) else {
-            return Vec::new();
-        };
-        let Some(Record::Calls { made, heard }) = record else {
-            return Vec::new();
-        };
-        if by == sends {
-            let heard = |call: &VoiceCall| self.heard.get(&(hears, call.source)).copied();
-            made.iter().map(|call| (call, heard(call))).collect()
-        } else {
-            let made = |heard: &'a HeardCall| Some((*self.made.get(&(sends, heard.source))?, Some(heard)));
-            heard.iter().filter_map(made).collect()
-        }
-    }
 }
 
 #[cfg(test)]

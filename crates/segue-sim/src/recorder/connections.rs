@@ -2,13 +2,14 @@
 //! new address.
 
 use super::flow::{Data, Paths, Way};
-use super::handoffs::Handoffs;
+use super::handoffs::{Handoffs, Moving};
 use super::ledger::{Entries, FlowKey, Ledger, PacketFate, Segment, Transport};
 use super::pauses::Gap;
 use crate::sink::SinkError;
 use segue_capture::handover::LossCause;
 use segue_capture::rows::Spill;
 use segue_proto::Instant;
+use segue_proto::sctp::AssociationId;
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::SigmaEvent;
 use segue_wire::Packet;
@@ -219,9 +220,14 @@ impl Connections {
         self.shims.shim_event(now, node, event);
     }
 
-    /// A host that changes the addresses of its associations reports.
-    pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
-        self.transports.sigma_event(node, event);
+    /// A host that changes the addresses of an association reports.
+    pub fn sigma_event(&mut self, node: u32, moving: Moving, event: &SigmaEvent) {
+        self.transports.sigma_event(node, moving, event);
+    }
+
+    /// An association of a host is over, or was begun anew by its peer.
+    pub fn association_gone(&mut self, now: Instant, node: u32, id: AssociationId) {
+        self.transports.association_gone(now, node, id);
     }
 
     /// Ends the observation. Of what `is_over`, by the number of the flow, nothing more was to come, and a handoff after its

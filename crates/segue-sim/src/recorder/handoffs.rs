@@ -1,6 +1,8 @@
 //! Handoffs by their signalling: of shims, and of transports that change their addresses.
 
+use super::ledger::{FlowKey, Transport};
 use segue_capture::rows::{Row, Rows, Spill};
+use segue_proto::sctp::AssociationId;
 use segue_proto::shim::ShimEvent;
 use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
 use segue_proto::{Duration, Instant};
@@ -35,12 +37,21 @@ impl Exchanges {
     }
 }
 
+/// An association that a host moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moving {
+    /// The host's name for it.
+    pub id: AssociationId,
+    /// Verification tags: of packets to the host, and of packets from it.
+    pub tags: Option<(u32, u32)>,
+}
+
 /// How a handoff ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     /// The last message was acknowledged, and for so long one or other had not been.
     Done(Instant, Duration),
-    /// The peer refused the address, the host took it back, or it has moved on.
+    /// The peer refused the address, the host took it back, or it has moved on, or the association is over.
     GivenUp(Instant),
 }
 
@@ -59,6 +70,9 @@ pub struct Handoff {
     pub to: Ipv6Addr,
     /// The peer was asked to use the new address: until then it is only one more.
     pub asked: bool,
+    /// Verification tags of the association that it is of, where a host moves each by itself: of packets to the host, and of
+    /// packets from it.
+    pub tags: Option<(u32, u32)>,
 }
 
 impl Handoff {
@@ -70,6 +84,20 @@ impl Handoff {
             End::Done(at, delay) => Some((at, delay)),
             End::GivenUp(_) => None,
         }
+    }
+
+    /// Whether a flow of the host moves with it: not that of another association.
+    #[must_use]
+    pub fn is_of(&self, flow: &FlowKey) -> bool {
+        let Some((to_host, from_host)) = self.tags.filter(|_| flow.transport == Transport::Sctp) else {
+            return true;
+        };
+        let tag = if flow.sender == self.node {
+            from_host
+        } else {
+            to_host
+        };
+        flow.receiver == u64::from(tag)
     }
 
     /// When it ended, well or not.
@@ -110,14 +138,17 @@ pub struct Handoffs {
 #[derive(Debug, Default)]
 pub struct OfNode {
     all: Rows<u32>,
-    /// Of them, those that have not ended.
-    open: Vec<u32>,
+    /// Of them, those that have not ended, and the association that each is of.
+    open: Vec<(u32, Option<AssociationId>)>,
+    /// The address that each association moved to last.
+    in_use: BTreeMap<AssociationId, Ipv6Addr>,
 }
 
 impl OfNode {
     const NONE: &Self = &Self {
         all: Rows::new(),
         open: Vec::new(),
+        in_use: BTreeMap::new(),
     };
 
     /// How many they are.
@@ -144,7 +175,7 @@ impl OfNode {
 }
 
 impl Row for Handoff {
-    const BYTES: usize = 4 + 8 + (1 + 16) + 17 + 16 + 1;
+    const BYTES: usize = 4 + 8 + (1 + 16) + 17 + 16 + 1 + 9;
 
     fn put(self, to: &mut Vec<u8>) {
         self.node.put(to);
@@ -160,6 +191,7 @@ impl Row for Handoff {
         self.from.put(to);
         self.to.put(to);
         self.asked.put(to);
+        self.tags.put(to);
     }
 
     fn read(from: &mut &[u8]) -> Self {
@@ -179,6 +211,7 @@ impl Row for Handoff {
             from: Row::read(from),
             to: Row::read(from),
             asked: Row::read(from),
+            tags: Row::read(from),
         }
     }
 }
@@ -207,14 +240,12 @@ impl Handoffs {
         match *event {
             ShimEvent::HandoffBegun { from, to } => {
                 // nobody waits for the one before any longer
-                for number in self.of(node).open.clone() {
-                    self.end(node, number, End::GivenUp(now));
-                }
-                let number = self.begin(now, node, from, to);
+                self.give_up(now, node, |_| true);
+                let number = self.begin(now, node, from, to, None);
                 self.all.update(number as usize, |handoff| handoff.asked = true);
             }
             ShimEvent::HandoffDone { to, delay } => {
-                if let Some(number) = self.open(node, to) {
+                if let Some(number) = self.open(node, None, to) {
                     self.end(node, number, End::Done(now, delay));
                 }
             }
@@ -227,36 +258,37 @@ impl Handoffs {
         }
     }
 
-    /// A host that changes the addresses of its associations reports: from the ASCONF that adds an address until the one
+    /// A host that changes the addresses of an association reports: from the ASCONF that adds an address until the one
     /// that makes it primary is acknowledged, or one of them is refused, or the address is taken back.
-    pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
-        let now = event.time;
+    pub fn sigma_event(&mut self, node: u32, moving: Moving, event: &SigmaEvent) {
+        let (now, of) = (event.time, Some(moving.id));
         match event.kind {
-            SigmaEventKind::AddSent(to) if self.open(node, to).is_none() => {
-                let number = self.begin(now, node, self.in_use(node), to);
+            SigmaEventKind::AddSent(to) if self.open(node, of, to).is_none() => {
+                let number = self.begin(now, node, self.in_use(node, moving.id), to, Some(moving));
                 self.exchanges.entry(number).or_default().adding = Some(now);
             }
             SigmaEventKind::AddAcknowledged(to) => {
-                let open = self.open(node, to);
+                let open = self.open(node, of, to);
                 if let Some(exchanges) = open.and_then(|number| self.exchanges.get_mut(&number)) {
                     exchanges.count(now);
                     exchanges.adding = None;
                 }
             }
             SigmaEventKind::SetPrimarySent(to) | SigmaEventKind::ActivateSent(to) => {
-                let from = self.in_use(node);
-                let open = self.open(node, to);
-                let number = open.unwrap_or_else(|| self.begin(now, node, from, to));
+                let from = self.in_use(node, moving.id);
+                let open = self.open(node, of, to);
+                let number = open.unwrap_or_else(|| self.begin(now, node, from, to, Some(moving)));
                 self.all.update(number as usize, |handoff| {
                     (handoff.asked, handoff.from) = (true, from);
                 });
                 self.exchanges.entry(number).or_default().using.get_or_insert(now);
             }
             SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) => {
-                if let Some(number) = self.open(node, to) {
+                if let Some(number) = self.open(node, of, to) {
                     let mut exchanges = self.exchanges.remove(&number).unwrap_or_default();
                     exchanges.count(now);
                     self.end(node, number, End::Done(now, exchanges.waited));
+                    self.by_node[node as usize].in_use.insert(moving.id, to);
                 }
             }
             SigmaEventKind::AddRefused(to)
@@ -265,12 +297,28 @@ impl Handoffs {
             | SigmaEventKind::DeleteSent(to)
             | SigmaEventKind::DeleteAcknowledged(to)
             | SigmaEventKind::DeactivateSent(to) => {
-                if let Some(number) = self.open(node, to) {
-                    self.exchanges.remove(&number);
+                if let Some(number) = self.open(node, of, to) {
                     self.end(node, number, End::GivenUp(now));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// An association of a node is over, or was begun anew by its peer: nothing of it will be acknowledged.
+    pub fn association_gone(&mut self, now: Instant, node: u32, id: AssociationId) {
+        self.give_up(now, node, |of| of == Some(id));
+        if let Some(own) = self.by_node.get_mut(node as usize) {
+            own.in_use.remove(&id);
+        }
+    }
+
+    /// Those of a node that have not ended are given up, of which it is so by their association.
+    fn give_up(&mut self, now: Instant, node: u32, is_so: impl Fn(Option<AssociationId>) -> bool) {
+        for (number, of) in self.of(node).open.clone() {
+            if is_so(of) {
+                self.end(node, number, End::GivenUp(now));
+            }
         }
     }
 
@@ -299,13 +347,23 @@ impl Handoffs {
         self.by_node.get(node as usize).unwrap_or(OfNode::NONE)
     }
 
-    /// The address that a node moved to last.
-    fn in_use(&self, node: u32) -> Option<Ipv6Addr> {
-        let own = self.of(node).backwards().filter_map(|n| self.get(n));
-        own.filter(|h| h.done().is_some()).map(|h| h.to).next()
+    /// The address that an association of a node moved to last; that of any, if this one has not moved yet.
+    fn in_use(&self, node: u32, of: AssociationId) -> Option<Ipv6Addr> {
+        let own = self.of(node);
+        own.in_use.get(&of).copied().or_else(|| {
+            let all = own.backwards().filter_map(|n| self.get(n));
+            all.filter(|h| h.done().is_some()).map(|h| h.to).next()
+        })
     }
 
-    fn begin(&mut self, now: Instant, node: u32, from: Option<Ipv6Addr>, to: Ipv6Addr) -> u32 {
+    fn begin(
+        &mut self,
+        now: Instant,
+        node: u32,
+        from: Option<Ipv6Addr>,
+        to: Ipv6Addr,
+        moving: Option<Moving>,
+    ) -> u32 {
         let at = node as usize;
         if self.by_node.len() <= at {
             self.by_node.resize_with(at + 1, || {
@@ -316,7 +374,7 @@ impl Handoffs {
         }
         let number = self.all.len() as u32;
         self.by_node[at].all.push(number);
-        self.by_node[at].open.push(number);
+        self.by_node[at].open.push((number, moving.map(|m| m.id)));
         self.all.push(Handoff {
             node,
             begin: now,
@@ -324,21 +382,24 @@ impl Handoffs {
             from,
             to,
             asked: false,
+            tags: moving.and_then(|m| m.tags),
         });
         number
     }
 
     fn end(&mut self, node: u32, number: u32, end: End) {
+        self.exchanges.remove(&number);
         self.all
             .update(number as usize, |handoff| handoff.end = Some(end));
         if let Some(own) = self.by_node.get_mut(node as usize) {
-            own.open.retain(|open| *open != number);
+            own.open.retain(|(open, _)| *open != number);
         }
     }
 
-    /// The number of the last one of a node to this address, while it goes on.
-    fn open(&self, node: u32, to: Ipv6Addr) -> Option<u32> {
-        let mut own = self.of(node).open.iter().rev().copied();
+    /// The number of the last one of a node, or of an association of it, to this address, while it goes on.
+    fn open(&self, node: u32, of: Option<AssociationId>, to: Ipv6Addr) -> Option<u32> {
+        let own = self.of(node).open.iter().rev().filter(|(_, own)| *own == of);
+        let mut own = own.map(|(number, _)| *number);
         own.find(|n| self.get(*n).is_some_and(|handoff| handoff.to == to))
     }
 }
@@ -346,6 +407,59 @@ impl Handoffs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MOVING: Moving = Moving {
+        id: AssociationId(1),
+        tags: Some((10, 20)),
+    };
+
+    #[test]
+    fn each_association_has_handoffs_of_its_own_for_its_own_flows() {
+        use SigmaEventKind as Kind;
+        let (to, back) = (Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED);
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let other = Moving {
+            id: AssociationId(2),
+            tags: Some((30, 40)),
+        };
+        let mut handoffs = Handoffs::default();
+        for (ms, moving, kind) in [
+            (100, MOVING, Kind::AddSent(to)),
+            (100, other, Kind::AddSent(to)),
+            (120, MOVING, Kind::AddAcknowledged(to)),
+            (120, MOVING, Kind::SetPrimarySent(to)),
+            (140, MOVING, Kind::SetPrimaryAcknowledged(to)),
+            (300, other, Kind::AddAcknowledged(to)),
+            (300, other, Kind::SetPrimarySent(to)),
+            (500, other, Kind::SetPrimaryAcknowledged(to)),
+            (900, MOVING, Kind::SetPrimarySent(back)),
+            (900, other, Kind::SetPrimarySent(back)),
+            (920, MOVING, Kind::SetPrimaryAcknowledged(back)),
+        ] {
+            handoffs.sigma_event(7, moving, &SigmaEvent { time: at(ms), kind });
+        }
+        let own: Vec<Handoff> = handoffs.all().iter().collect();
+        let done = |ms, delay_ms| Some((at(ms), Duration::from_millis(delay_ms)));
+        let ends: Vec<_> = own.iter().map(Handoff::done).collect();
+        assert_eq!(ends, [done(140, 40), done(500, 400), done(920, 20), None]);
+        assert_eq!((own[2].from, own[3].from), (Some(to), Some(to)));
+        let flow = |sender, receiver, transport| FlowKey {
+            transport,
+            sender,
+            receiver,
+            source_port: 9,
+            destination_port: 9,
+        };
+        let sctp = [(7, 20), (3, 10), (7, 40), (3, 30)];
+        let of =
+            |h: &Handoff| sctp.map(|(sender, receiver)| h.is_of(&flow(sender, receiver, Transport::Sctp)));
+        assert_eq!(of(&own[0]), [true, true, false, false]);
+        assert_eq!(of(&own[1]), [false, false, true, true]);
+        assert!(own[0].is_of(&flow(7, 5, Transport::Tcp)));
+        // and the second ends when its association does
+        handoffs.association_gone(at(1000), 7, other.id);
+        assert!(handoffs.get(3).unwrap().is_over(at(2001)) && handoffs.of(7).open.is_empty());
+    }
 
     #[test]
     fn a_handoff_that_is_refused_or_taken_back_has_ended() {
@@ -368,7 +482,7 @@ mod tests {
             let mut handoffs = Handoffs::default();
             let mut happens = |s, kind| {
                 let event = SigmaEvent { time: at(s), kind };
-                handoffs.sigma_event(7, &event);
+                handoffs.sigma_event(7, MOVING, &event);
             };
             for (s, kind) in (1..).zip(before).take(begun) {
                 happens(s, kind);
@@ -395,7 +509,7 @@ mod tests {
         let delay = |events: &[(u64, Kind)]| {
             let mut handoffs = Handoffs::default();
             for &(ms, kind) in events {
-                handoffs.sigma_event(7, &SigmaEvent { time: at(ms), kind });
+                handoffs.sigma_event(7, MOVING, &SigmaEvent { time: at(ms), kind });
             }
             handoffs.get(0).unwrap().done()
         };

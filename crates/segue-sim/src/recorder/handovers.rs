@@ -6,7 +6,7 @@
 
 use super::connections::{Connections, Mobility};
 use super::flow::{Move, Paths};
-use super::handoffs::Handoffs;
+use super::handoffs::{Handoff, Handoffs};
 use super::ledger::ticks;
 use super::vertical::HandoffParts;
 use segue_capture::record::{FlowEnd, FlowState, HandoverRecord, Layer, Parts};
@@ -64,6 +64,35 @@ struct Row {
     losses: Option<(u32, u32)>,
 }
 
+/// Handoffs of a host's associations that follow each other and lead to one address: the host moves once.
+#[derive(Debug, Default)]
+struct JointMove {
+    to: Option<Ipv6Addr>,
+    associations: Vec<(u32, u32)>,
+    /// The first that was asked for.
+    asked: Option<u32>,
+    is_shown: bool,
+}
+
+impl JointMove {
+    /// Whether this can be one of them: an association moves once.
+    fn has_room_for(&self, h: &Handoff) -> bool {
+        self.to == Some(h.to) && h.tags.is_some_and(|tags| !self.associations.contains(&tags))
+    }
+
+    fn add(&mut self, number: u32, h: &Handoff, is_shown: bool) {
+        self.to = Some(h.to);
+        self.associations.extend(h.tags);
+        self.asked = self.asked.or(h.asked.then_some(number));
+        self.is_shown |= is_shown;
+    }
+
+    /// The one that stands for all if no flow's data shows any.
+    fn idle(&self) -> Option<u32> {
+        self.asked.filter(|_| !self.is_shown)
+    }
+}
+
 struct Table<'a> {
     connections: &'a Connections,
     names: &'a [String],
@@ -102,7 +131,7 @@ impl Table<'_> {
             let (Some(node), Some((from, to))) = (node, addresses) else {
                 continue;
             };
-            let handoff = self.handoff_of(node, to, first_new, taken);
+            let handoff = self.handoff_of(number, node, to, first_new, taken);
             taken.extend(handoff);
             self.shown.extend(handoff);
             let layer = match (network, self.connections.mobility()) {
@@ -137,7 +166,8 @@ impl Table<'_> {
         let own = own.flat_map(|node| handoffs.of(node).iter());
         let moving = |n: &u32| {
             let Some(h) = handoffs.get(*n) else { return false };
-            (h.asked || h.begin >= since) && !taken.contains(n) && h.is_within(since, self.end)
+            let is_own = h.is_of(self.connections.ledger.key(number)) && !taken.contains(n);
+            (h.asked || h.begin >= since) && is_own && h.is_within(since, self.end)
         };
         let (after, before): (Vec<u32>, Vec<u32>) = own
             .filter(moving)
@@ -167,16 +197,13 @@ impl Table<'_> {
         });
     }
 
-    /// Handoffs that no flow's data shows.
+    /// Moves of hosts that no flow's data shows: one row of each, however many associations were moved.
     fn idle(&mut self) {
         let layer = match self.connections.mobility() {
             Mobility::Shim => Layer::Network,
             Mobility::Transport | Mobility::Concurrent => Layer::Transport,
         };
-        let idle = (0..).zip(self.handoffs().all().iter());
-        let idle = idle.filter(|(number, h)| h.asked && !self.shown.contains(number));
-        let idle: Vec<(u32, u32)> = idle.map(|(number, h)| (number, h.node)).collect();
-        for (number, node) in idle {
+        for (number, node) in self.not_shown() {
             let mut record = self.signalled(node, Some(number));
             record.layer = Some(layer);
             self.rows.push(Row {
@@ -187,12 +214,40 @@ impl Table<'_> {
         }
     }
 
-    /// The handoff of a host to an address that its data shows at `first_new`: the last that had begun by then.
-    fn handoff_of(&self, node: u32, to: Ipv6Addr, first_new: Instant, taken: &BTreeSet<u32>) -> Option<u32> {
+    /// Of each move of a host that no flow's data shows the first handoff that was asked for, and its node.
+    fn not_shown(&self) -> Vec<(u32, u32)> {
+        let mut last: BTreeMap<u32, JointMove> = BTreeMap::new();
+        let mut idle = Vec::new();
+        for (number, h) in (0..).zip(self.handoffs().all().iter()) {
+            let joint = last.entry(h.node).or_default();
+            if !joint.has_room_for(&h) {
+                idle.extend(core::mem::take(joint).idle().map(|number| (number, h.node)));
+            }
+            joint.add(number, &h, self.shown.contains(&number));
+        }
+        let of_last = last
+            .iter()
+            .filter_map(|(node, joint)| Some((joint.idle()?, *node)));
+        idle.extend(of_last);
+        idle.sort_unstable();
+        idle
+    }
+
+    /// The handoff of a host, in which a flow took part, to an address that its data shows at `first_new`: the last that had
+    /// begun by then.
+    fn handoff_of(
+        &self,
+        flow: usize,
+        node: u32,
+        to: Ipv6Addr,
+        first_new: Instant,
+        taken: &BTreeSet<u32>,
+    ) -> Option<u32> {
+        let flow = self.connections.ledger.key(flow);
         let handoffs = self.handoffs();
         let own = handoffs.of(node).backwards();
         let own = own.filter_map(|n| Some((n, handoffs.get(n)?)));
-        let mut begun = own.filter(|(_, h)| h.begin <= first_new);
+        let mut begun = own.filter(|(_, h)| h.begin <= first_new && h.is_of(flow));
         begun
             .find(|(_, h)| prefix(h.to) == prefix(to))
             .map(|(n, _)| n)

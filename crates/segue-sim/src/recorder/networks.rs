@@ -1,10 +1,12 @@
 //! Which network each host that moves was in, while the run goes: its handovers, whatever flows it has, and for how long it
 //! had no path. What is kept of a host does not grow.
 
+use super::telling::{Completion, Telling};
 use segue_proto::contract::LocalAddress;
 use segue_proto::l2::L2Event;
+use segue_proto::sctp::AssociationId;
 use segue_proto::shim::ShimEvent;
-use segue_proto::sigma::{SigmaEvent, SigmaEventKind};
+use segue_proto::sigma::SigmaEvent;
 use segue_proto::{Duration, Instant, InterfaceId, LinkEvent};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -24,8 +26,8 @@ pub struct Roaming {
 
 /// The hosts that move, each in a network: a cell, or a wire that comes and goes.
 ///
-/// A handover is complete when everybody who is told of the new address has acknowledged it; where nobody is told, when the old
-/// link is gone and there is an address in the new network. Ping-pongs are those of 3GPP TR 36.839 section 5.2.2, definition 5:
+/// A handover is complete when everybody who is told of the new address has acknowledged it, or all did who would before the host
+/// moved on; where nobody is told, when the old link is gone and there is an address in the new network. Ping-pongs are those of 3GPP TR 36.839 section 5.2.2, definition 5:
 /// a handover from cell B to cell A and then back to B, if the host stays in A for less than a minimum time of stay, counted
 /// from the completion of the one to that of the other. A host has a path while it is in reach of a network that it has a link
 /// to and an address in.
@@ -38,10 +40,12 @@ pub struct Networks {
 }
 
 /// A host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct HostState {
     /// Others are told of its addresses.
     tells: bool,
+    /// What they are told by its associations, where these are moved.
+    telling: Telling,
     interfaces: SmallVec<[Interface; 2]>,
     in_use: Option<Stay>,
     /// The network that it was in before.
@@ -86,6 +90,7 @@ impl Networks {
     ) -> Self {
         let host = |tells| HostState {
             tells,
+            telling: Telling::default(),
             interfaces: SmallVec::new(),
             in_use: None,
             before: None,
@@ -105,7 +110,8 @@ impl Networks {
     /// What a host went through up to `end`; nothing of one that does not move.
     #[must_use]
     pub fn roaming(&self, node: u32, end: Instant) -> Option<Roaming> {
-        let host = self.hosts.get(&node)?;
+        let mut host = self.hosts.get(&node)?.clone();
+        host.has_moved(host.telling.complete(), self.minimum_time_of_stay);
         let last = host
             .without_since
             .map_or(Duration::ZERO, |since| end.since(since));
@@ -166,12 +172,20 @@ impl Networks {
         }
     }
 
-    /// A host that changes the addresses of its associations reports.
-    pub fn sigma_event(&mut self, node: u32, event: &SigmaEvent) {
-        if let SigmaEventKind::SetPrimaryAcknowledged(to) | SigmaEventKind::ActivateAcknowledged(to) =
-            event.kind
-        {
-            self.told(event.time, node, to);
+    /// A host that changes the addresses of an association reports.
+    pub fn sigma_event(&mut self, node: u32, id: AssociationId, event: &SigmaEvent) {
+        let Some(host) = self.hosts.get_mut(&node) else {
+            return;
+        };
+        let network_of = |address| network_of(&self.prefixes, address);
+        let complete = host.telling.sigma_event(event.time, id, event.kind, network_of);
+        host.has_moved(complete, self.minimum_time_of_stay);
+    }
+
+    /// An association of a host is over.
+    pub fn association_gone(&mut self, node: u32, id: AssociationId) {
+        if let Some(host) = self.hosts.get_mut(&node) {
+            host.telling.association_gone(id);
         }
     }
 
@@ -221,9 +235,13 @@ impl Networks {
     }
 
     fn network_of(&self, address: Ipv6Addr) -> Option<u32> {
-        let prefix = (u128::from(address) >> 64) as u64;
-        self.prefixes.get(&prefix).copied()
+        network_of(&self.prefixes, address)
     }
+}
+
+fn network_of(prefixes: &BTreeMap<u64, u32>, address: Ipv6Addr) -> Option<u32> {
+    let prefix = (u128::from(address) >> 64) as u64;
+    prefixes.get(&prefix).copied()
 }
 
 impl HostState {
@@ -256,6 +274,13 @@ impl HostState {
         other.filter(|_| !stays)?.network
     }
 
+    /// A handover that its associations told of is complete, if there is one.
+    fn has_moved(&mut self, complete: Option<Completion>, minimum_time_of_stay: Duration) {
+        if let Some(Completion { network, at }) = complete {
+            self.moved(at, network, minimum_time_of_stay);
+        }
+    }
+
     /// A handover is complete.
     fn moved(&mut self, now: Instant, network: u32, minimum_time_of_stay: Duration) {
         let stay = Stay { network, since: now };
@@ -276,6 +301,7 @@ impl HostState {
 mod tests {
     use super::*;
     use segue_proto::CellId;
+    use segue_proto::sigma::SigmaEventKind;
 
     const HOST: u32 = 7;
 
@@ -362,6 +388,87 @@ mod tests {
         assert_eq!(after(&[(5000, 1), (5500, 0), (5900, 1)]), (3, 2));
         // an address that is renewed, or of which a further peer is told, is no handover
         assert_eq!(after(&[(5000, 1), (5100, 1), (5200, 0)]), (2, 1));
+    }
+
+    #[test]
+    fn a_host_has_moved_when_the_peers_of_all_its_associations_have_acknowledged_it() {
+        use SigmaEventKind as Kind;
+        let (one, two) = (AssociationId(1), AssociationId(2));
+        let after = |events: &[(u64, AssociationId, Kind)], gone: Option<AssociationId>| {
+            let mut n = networks(true);
+            link(&mut n, 0, 0, 0, true);
+            ready(&mut n, 0, 0, 0);
+            for &(ms, id, kind) in events {
+                n.sigma_event(HOST, id, &SigmaEvent { time: at(ms), kind });
+            }
+            gone.iter().for_each(|id| n.association_gone(HOST, *id));
+            let (handovers, ping_pongs, _) = counts(&n, 60_000);
+            (handovers, ping_pongs)
+        };
+        let (there, back) = (address(1), address(0));
+        let tell = |ms, id, to| {
+            [
+                (ms, id, Kind::AddSent(to)),
+                (ms + 100, id, Kind::AddAcknowledged(to)),
+            ]
+        };
+        let asks = |ms, id, to| (ms, id, Kind::SetPrimarySent(to));
+        let done = |ms, id, to| (ms, id, Kind::SetPrimaryAcknowledged(to));
+        // the second peer is far: what it is told of first is acknowledged when the first has been asked to use it
+        let mut all = vec![
+            (1000, one, Kind::AddSent(there)),
+            (1000, two, Kind::AddSent(there)),
+        ];
+        all.extend([
+            (1020, one, Kind::AddAcknowledged(there)),
+            asks(1020, one, there),
+            done(1040, one, there),
+        ]);
+        assert_eq!(after(&all, None), (0, 0));
+        all.extend([(1500, two, Kind::AddAcknowledged(there)), asks(1500, two, there)]);
+        assert_eq!(after(&all, None), (0, 0));
+        // it ends, and nobody is left to acknowledge anything
+        assert_eq!(after(&all, Some(two)), (1, 0));
+        all.push(done(2000, two, there));
+        assert_eq!(after(&all, None), (1, 0));
+        // and back, within a second of when the last had acknowledged it
+        let returns = [
+            asks(2900, one, back),
+            asks(2900, two, back),
+            done(2920, one, back),
+            done(2990, two, back),
+        ];
+        assert_eq!(after(&[&all[..], &returns].concat(), None), (2, 1));
+        let later = [
+            asks(2900, one, back),
+            asks(2900, two, back),
+            done(2920, one, back),
+            done(3000, two, back),
+        ];
+        assert_eq!(after(&[&all[..], &later].concat(), None), (2, 0));
+        // one that refuses is not told, and who never answers is not waited for when the host moves on
+        let refused = [
+            &tell(1000, one, there)[..],
+            &[asks(1100, one, there), asks(1100, two, there)],
+        ]
+        .concat();
+        let refused = [
+            &refused[..],
+            &[
+                done(1200, one, there),
+                (1300, two, Kind::SetPrimaryRefused(there)),
+            ],
+        ]
+        .concat();
+        assert_eq!(after(&refused, None), (1, 0));
+        let silent = [
+            asks(1100, one, there),
+            asks(1100, two, there),
+            done(1200, one, there),
+        ];
+        assert_eq!(after(&silent, None), (0, 0));
+        let on = [asks(5000, one, back), done(5100, one, back)];
+        assert_eq!(after(&[&silent[..], &on].concat(), None), (2, 0));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! All of them hear the same of links and addresses, and each moves its own association as if there were no other. What is the
 //! host's and not an association's, to attach to a cell and to tell the location manager, is asked for by the first; the trail
-//! of a handover is the first one's too. If that one's association ends, the next is the first. If the first has no address that can
-//! be used and another has, the location manager is told of that.
+//! of the host's handovers is the first one's too, and each association has one of its own. If the first one's association ends, the
+//! next is the first. If the first has no address that can be used and another has, the location manager is told of that.
 
 use crate::contract::LinkEvent;
 use crate::sctp::AssociationId;
@@ -140,12 +140,15 @@ impl Movers {
         serving.filter(|address| self.told != Some(*address))
     }
 
-    /// The next entry of the trail.
-    pub fn poll_event(&mut self) -> Option<SigmaEvent> {
-        for (_, sigma) in &mut self.others {
-            while sigma.poll_event().is_some() {}
-        }
-        self.first.poll_event()
+    /// The next entry of the first one's trail, with its association if there is one.
+    pub fn poll_event(&mut self) -> Option<(Option<AssociationId>, SigmaEvent)> {
+        Some((self.association, self.first.poll_event()?))
+    }
+
+    /// The next entry of the trail of any other.
+    pub fn poll_event_of_others(&mut self) -> Option<(AssociationId, SigmaEvent)> {
+        let mut others = self.others.iter_mut();
+        others.find_map(|(id, sigma)| Some((*id, sigma.poll_event()?)))
     }
 
     /// When the first of their timers expires.
@@ -264,10 +267,17 @@ mod tests {
         let first: Vec<Command> = about(IDS[0]).map(|(_, command)| *command).collect();
         assert_eq!(first, [Command::AddAddress(local(1))]);
         assert!(about(IDS[1]).map(|(_, command)| *command).eq(first));
-        // the trail is of one
-        let trail = core::iter::from_fn(|| movers.poll_event()).map(|event| event.kind);
-        let added = trail.filter(|kind| matches!(kind, SigmaEventKind::AddSent(_)));
-        assert_eq!(added.count(), 1);
+        // the trail is of one, and each has its own
+        let is_added = |event: &SigmaEvent| matches!(event.kind, SigmaEventKind::AddSent(_));
+        let trail = core::iter::from_fn(|| movers.poll_event());
+        let added: Vec<_> = trail.filter(|(_, event)| is_added(event)).collect();
+        let [(Some(first), sent)] = added[..] else {
+            panic!("{added:?}")
+        };
+        assert_eq!(first, IDS[0]);
+        let others = core::iter::from_fn(|| movers.poll_event_of_others());
+        let added: Vec<_> = others.filter(|(_, event)| is_added(event)).collect();
+        assert_eq!(added, [(IDS[1], sent)]);
     }
 
     #[test]

@@ -6,7 +6,11 @@
 //! turns round. A speed below a tenth of the mean is drawn again: of the standard's least, 0 km/h, nobody would ever get on.
 //!
 //! A host begins at a uniform place of the streets, on its way in either direction. That is the steady state where left and right are
-//! alike, but for what the border does to it: its streets are walked a little more.
+//! alike, but for what the border does to it: its streets are walked a little more. It is at a uniform place between two updates, too, and
+//! its speed is one that is met at a moment and not one that is drawn at an update: speeds are drawn for a way, and a host is as
+//! long on it as it is slow, so that their density in the steady state is that of the draw divided by the speed (Yoon, Liu and
+//! Noble, INFOCOM 2003; Navidi and Camp 2004). The mean speed of hosts is 1 / E\[1/v\] at any time. A host that never changes its speed has
+//! one as drawn.
 
 use super::{Area, Step, normal};
 use crate::mobility::Point;
@@ -90,14 +94,29 @@ impl Parameters {
             x: a.x + done * (b.x - a.x),
             y: a.y + done * (b.y - a.y),
         };
+        let (speed, to_update) = self.between_updates(stream);
         let motion = Motion {
             parameters: *self,
             to: if back { from } else { to },
             way: if back { axis + 2 } else { axis },
-            speed: self.draw_speed(stream),
-            to_update: self.update,
+            speed,
+            to_update,
         };
         (at, motion)
+    }
+
+    /// Speed at a moment of the steady state, and way left until the next update. Speeds are drawn until one is kept, with a
+    /// probability by one by the speed.
+    fn between_updates(&self, stream: &mut Stream) -> (f64, f64) {
+        if self.speed_deviation == 0.0 || self.speed_change == 0.0 {
+            return (self.draw_speed(stream), self.update);
+        }
+        let least = LEAST * self.speed;
+        let kept = (0..DRAWS * DRAWS).find_map(|_| {
+            let speed = self.draw_speed(stream);
+            stream.chance(least / speed).then_some(speed)
+        });
+        (kept.unwrap_or(self.speed), self.update * (1.0 - stream.uniform()))
     }
 
     fn draw_speed(&self, stream: &mut Stream) -> f64 {
@@ -181,6 +200,7 @@ mod tests {
     use super::super::{Model, Walk};
     use super::*;
     use crate::mobility::Leg;
+    use segue_proto::Instant;
 
     fn parameters() -> Parameters {
         Parameters {
@@ -305,6 +325,69 @@ mod tests {
             .count();
         let metres = way / changes as f64;
         assert!((metres - 25.0).abs() < 1.0, "{metres}");
+    }
+
+    /// Speeds of many walkers, then and two seconds later.
+    fn speeds_at(p: Parameters, s: u64) -> Vec<(f64, f64)> {
+        let then = Instant::ZERO + Duration::from_secs(s);
+        let walker = |seed| {
+            let mut walk = Walk::new(&Model::Manhattan(p), Stream::new(seed, "walk"));
+            let mut at = |now| {
+                let leg = core::iter::from_fn(|| Some(walk.next_leg())).find(|leg| leg.end > now);
+                let leg = leg.expect("it goes on for ever");
+                (
+                    leg.from.distance(leg.to) / leg.end.since(leg.start).as_secs_f64(),
+                    leg,
+                )
+            };
+            let (speed, leg) = at(then);
+            let soon = then + Duration::from_secs(2);
+            (speed, if leg.end > soon { speed } else { at(soon).0 })
+        };
+        (0..4000).map(walker).collect()
+    }
+
+    #[test]
+    fn speeds_are_those_of_the_steady_state_from_the_beginning_on() {
+        let p = Parameters {
+            speed_deviation: 0.4,
+            ..parameters()
+        };
+        // the mean of one by the speed over draws, by sums over what can be drawn
+        let steps = (0..10_000).map(|n| LEAST * p.speed + (f64::from(n) + 0.5) * 4.0e-4);
+        let (mut draws, mut slowness) = (0.0, 0.0);
+        for speed in steps {
+            let off = (speed - p.speed) / p.speed_deviation;
+            let density = libm::exp(-off * off / 2.0);
+            (draws, slowness) = (draws + density, slowness + density / speed);
+        }
+        let expected = draws / slowness;
+        assert!(expected < 0.8 * p.speed, "{expected}");
+        for s in [0, 3, 10, 30, 300, 2000] {
+            let speeds = speeds_at(p, s);
+            let count = speeds.len() as f64;
+            let mean = speeds.iter().map(|(speed, _)| speed).sum::<f64>() / count;
+            // the deviation of one is 0.37 m/s, of the mean 0.006
+            assert!((mean - expected).abs() < 0.02, "{mean} of {expected} at {s} s");
+            // an update every 5 m, and a change at one of five; who turns in between has the same to a rounding
+            let changes = speeds.iter().filter(|(a, b)| (a - b).abs() > 1e-6).count() as f64;
+            let share = 2.0 * expected / 5.0 * 0.2;
+            assert!(
+                (changes / count - share).abs() < 0.012,
+                "{changes} of {count} at {s} s"
+            );
+        }
+    }
+
+    #[test]
+    fn who_never_changes_the_speed_has_one_as_drawn() {
+        let p = Parameters {
+            speed_change: 0.0,
+            ..parameters()
+        };
+        let speeds = speeds_at(p, 0);
+        let mean = speeds.iter().map(|(speed, _)| speed).sum::<f64>() / speeds.len() as f64;
+        assert!((mean - 0.8375).abs() < 0.02, "{mean}");
     }
 
     #[test]
