@@ -182,7 +182,7 @@ impl Engine {
                 let there = data.len() >= compared.min(data_len as usize);
                 let what = fingerprint(data, data_len, compared);
                 item.number = if there {
-                    conn.number_of_datagram(direction, found.sight.role, what)
+                    conn.number_of_datagram(direction, found.sight.role, what, &limits)
                 } else {
                     None
                 };

@@ -392,22 +392,34 @@ fn a_flow_is_known_by_its_keys_until_it_ends() {
 #[test]
 fn datagrams_are_known_by_what_they_carry() {
     let mut under_way = Datagrams::default();
-    assert_eq!([7, 8, 7].map(|what| under_way.sent(what)), [0, 1, 2]);
+    assert_eq!([7, 8, 7].map(|what| under_way.sent(what, 4096)), [0, 1, 2]);
     assert_eq!(
         [7, 7, 7, 8, 9].map(|what| under_way.received(what)),
         [Some(0), Some(2), None, Some(1), None]
     );
-    // of 4096 the first 1024 are looked at; what was sent long before one that arrives is given up
+    // the newest 4096 that have not arrived are remembered, and found wherever they are among them
     let mut under_way = Datagrams::default();
     for what in 0..4097 {
-        under_way.sent(what);
+        under_way.sent(what, 4096);
     }
-    assert_eq!(under_way.received(0), None);
     assert_eq!(
-        (under_way.received(1024), under_way.received(1025)),
-        (Some(1024), Some(1025))
+        [0, 1, 4096, 2048, 2047].map(|what| under_way.received(what)),
+        [None, Some(1), Some(4096), Some(2048), Some(2047)]
     );
-    assert_eq!(under_way.received(511), None);
-    assert_eq!(under_way.received(512), Some(512));
-    assert_eq!(under_way.received(2600), None);
+    // fewer once there is less room
+    assert_eq!(under_way.sent(9000, 3), 4097);
+    let kept = [4094, 4095, 9000].map(|what| under_way.received(what));
+    assert_eq!(kept, [Some(4094), Some(4095), Some(4097)]);
+    assert_eq!(under_way.received(4093), None);
+}
+
+#[test]
+fn what_came_before_is_forgotten_with_its_content() {
+    // the same again and again: what made room is found no more
+    let mut under_way = Datagrams::default();
+    for _ in 0..10 {
+        under_way.sent(7, 4);
+    }
+    let found: Vec<_> = core::iter::from_fn(|| under_way.received(7)).collect();
+    assert_eq!(found, [6, 7, 8, 9]);
 }

@@ -3,6 +3,7 @@
 mod apart;
 mod boundaries;
 mod counting;
+mod datagrams;
 mod dead;
 mod decoding;
 mod dripping;

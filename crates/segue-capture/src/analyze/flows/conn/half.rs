@@ -226,11 +226,12 @@ impl Half {
     }
 
     /// Number of a datagram in the account of both ends, by what it carries; nothing if it is not known to have left.
-    pub(super) fn number_of_datagram(&mut self, role: Role, what: u64) -> Option<u32> {
+    /// At most as many are remembered as packets are.
+    pub(super) fn number_of_datagram(&mut self, role: Role, what: u64, limits: &Limits) -> Option<u32> {
         let datagrams = self.datagrams.get_or_insert_default();
         match role {
             Role::Receiver => datagrams.received(what),
-            _ => Some(datagrams.sent(what)),
+            _ => Some(datagrams.sent(what, limits.copies)),
         }
     }
 

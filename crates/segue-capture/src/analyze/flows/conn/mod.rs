@@ -260,8 +260,9 @@ impl Conn {
         direction: usize,
         role: Role,
         what: u64,
+        limits: &Limits,
     ) -> Option<u32> {
-        self.halves[direction].number_of_datagram(role, what)
+        self.halves[direction].number_of_datagram(role, what, limits)
     }
 
     /// A segment of this direction without data repeats what was acknowledged: a keepalive or window probe (RFC 9293 sections
