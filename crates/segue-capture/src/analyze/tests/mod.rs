@@ -16,6 +16,7 @@ mod parts;
 mod paths;
 mod pieces;
 mod readers;
+mod restarts;
 mod robustness;
 mod signalling;
 mod signals;

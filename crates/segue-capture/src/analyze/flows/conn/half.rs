@@ -235,9 +235,9 @@ impl Half {
         }
     }
 
-    /// Whether its first sequence number is known to be another.
-    pub(super) fn begins_otherwise(&self, seq: u32) -> bool {
-        self.first_seq.is_some_and(|first| first != seq)
+    /// Whether its first sequence number is another, if that is known.
+    pub(super) fn begins_otherwise(&self, seq: u32) -> Option<bool> {
+        self.first_seq.map(|first| first != seq)
     }
 
     pub(in crate::analyze) const fn progress(&self) -> &Progress {
