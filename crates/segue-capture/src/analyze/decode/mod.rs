@@ -27,7 +27,11 @@ pub(super) const MOBILITY: u8 = 135;
 pub(super) fn decode(link: LinkType, frame: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
     let found = link::network(link, frame)?;
     let wire_len = wire_len.saturating_sub(found.header_len as u32);
-    ip::decode(found.packet, wire_len, found.direction)
+    let decoded = ip::decode(found.packet, wire_len, found.direction)?;
+    Ok(Decoded {
+        device: found.device,
+        ..decoded
+    })
 }
 
 /// Source and destination of the outermost header of a frame that is cut off behind it.

@@ -237,6 +237,7 @@ impl Engine {
             time_ns,
             capture,
             interface: record.interface,
+            device: packet.device,
             role,
             outer: packet.outer,
             ports: (0, 0),

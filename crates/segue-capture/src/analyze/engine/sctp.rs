@@ -1,7 +1,7 @@
 //! SCTP (RFC 9260): associations are found by their verification tags, whatever addresses they use; ASCONF (RFC 5061).
 
 use super::Engine;
-use super::packet::{Seen, ends_key};
+use super::packet::{Seen, ends_key, fingerprint};
 use crate::analyze::decode::{Address, Skip};
 use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::item::{Item, Limits};
@@ -16,6 +16,9 @@ use segue_wire::sctp::chunk_type::{
 use segue_wire::sctp::parameter_type::{
     ADD_IP_ADDRESS, DELETE_IP_ADDRESS, IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS,
 };
+
+/// Bytes of a packet by which a copy of it is known, its checksum among them.
+const COMPARED: usize = 64;
 
 /// A packet of an association.
 #[derive(Clone, Copy)]
@@ -48,6 +51,14 @@ impl Engine {
         let (source, destination) = found.pair();
         let direction = conn.tagged(tag, source, destination);
         conn.packet(direction, &found.sight);
+        let what = fingerprint(payload, wire_len, COMPARED).rotate_left(17);
+        if conn.is_captured_twice(
+            direction,
+            &found.sight,
+            what ^ u64::from(found.packet.identification),
+        ) {
+            return Ok(());
+        }
         let missing = missing(chunks, (wire_len as usize).saturating_sub(12));
         if missing > 0 {
             self.cuts.flow(slot.id, found.needed(missing));

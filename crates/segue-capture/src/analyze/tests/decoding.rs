@@ -434,6 +434,15 @@ fn cooked_headers_are_of_16_and_20_bytes_and_say_the_direction() {
         assert_eq!(left(LinkType::LinuxSll, &one), Ok((30, direction)));
         assert_eq!(left(LinkType::LinuxSll2, &two), Ok((30, direction)));
     }
+    // version 2 says by which of the host's interfaces, too
+    let device = |link, header: &[u8]| {
+        let frame = [header, &four(17, &[0; 8])].concat();
+        decode::decode(link, &frame, frame.len() as u32).map(|d| d.device)
+    };
+    let one = [&[0, 0, 0, 1, 0, 6][..], &[9; 8], &[8, 0]].concat();
+    let two = [&[8, 0, 0, 0, 1, 2, 3, 4, 0, 1, 0, 6][..], &[9; 8]].concat();
+    assert_eq!(device(LinkType::LinuxSll, &one), Ok(0));
+    assert_eq!(device(LinkType::LinuxSll2, &two), Ok(0x0102_0304));
     assert_eq!(skipped(LinkType::LinuxSll, &[0; 15]), Some(Skip::CutOff));
     assert_eq!(skipped(LinkType::LinuxSll2, &[0; 19]), Some(Skip::CutOff));
 }

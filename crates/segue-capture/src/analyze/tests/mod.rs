@@ -22,6 +22,7 @@ mod signalling;
 mod signals;
 mod snapped;
 mod transports;
+mod twice;
 
 use super::*;
 use frames::*;

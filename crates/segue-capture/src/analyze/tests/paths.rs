@@ -24,6 +24,7 @@ fn sight(time_ns: u64, role: Role) -> Sight {
         time_ns,
         capture: 0,
         interface: 0,
+        device: 0,
         role,
         outer: (end(1, 0).0, end(2, 0).0),
         ports: (10, 20),

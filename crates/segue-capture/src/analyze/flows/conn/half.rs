@@ -109,6 +109,17 @@ impl Half {
         self.twice.notes(sight, item, identification, path, several)
     }
 
+    /// The same of a packet that is known by what it carries.
+    pub(super) fn is_packet_captured_twice(
+        &mut self,
+        sight: &Sight,
+        what: u64,
+        the_senders: bool,
+        several: bool,
+    ) -> bool {
+        self.twice.notes_packet(sight, what, the_senders, several)
+    }
+
     /// The account of both ends, where both are seen: an item leaves or arrives by a way.
     pub(super) fn account(&mut self, sight: &Sight, item: &Item, way: u16, limits: &Limits) {
         let receivers = match sight.role {

@@ -157,7 +157,21 @@ impl Conn {
         self.paths.take(way, sight)
     }
 
-    /// An item of data of this direction. Gives whether it counts.
+    /// Whether a packet of this direction, which is known by what it carries, was captured on another interface a moment ago,
+    /// or outside of a tunnel.
+    pub(in crate::analyze) fn is_captured_twice(
+        &mut self,
+        direction: usize,
+        sight: &Sight,
+        what: u64,
+    ) -> bool {
+        let the_senders = self.path_is_the_senders();
+        let several = self.paths.are_several();
+        self.halves[direction].is_packet_captured_twice(sight, what, the_senders, several)
+    }
+
+    /// An item of data of this direction; its packet has an identification, or none that tells copies apart. Gives whether it
+    /// counts.
     pub(in crate::analyze) fn data(
         &mut self,
         direction: usize,
