@@ -97,3 +97,58 @@ fn thousands_of_datagrams_may_be_under_way_at_a_time() {
     let captures = both_ends(&packets, 6000, |n| n % 100 != 51);
     assert_eq!(fates(&captures), [17_640, 180, 0, 0]);
 }
+
+/// Data of WireGuard from 192.0.2.1, with new keys every thousand packets, each answered.
+fn wireguard(count: u32) -> Vec<Vec<u8>> {
+    let one = |n: u32| {
+        let mut data = vec![4, 0, 0, 0];
+        data.extend((1 + n / 1000).to_le_bytes());
+        data.extend(u64::from(n % 1000).to_le_bytes());
+        data.resize(16 + 128 + 16, n as u8);
+        ipv4(
+            [192, 0, 2, 1],
+            [10, 0, 0, 1],
+            17,
+            0,
+            &udp((51_820, 51_820), &data),
+        )
+    };
+    let answer = {
+        let mut data = vec![4, 0, 0, 0, 9, 9, 0, 0];
+        data.resize(32, 0);
+        move |n: u32| {
+            let mut data = data.clone();
+            data[8..12].copy_from_slice(&n.to_le_bytes());
+            ipv4(
+                [10, 0, 0, 1],
+                [192, 0, 2, 1],
+                17,
+                0,
+                &udp((51_820, 51_820), &data),
+            )
+        }
+    };
+    (0..count).flat_map(|n| [one(n), answer(n)]).collect()
+}
+
+#[test]
+fn packets_of_a_key_that_are_under_way_when_the_next_comes_are_not_lost() {
+    // some of either key are under way at a time, and some are lost
+    let captures = both_ends(&wireguard(3500), 50, |n| n % 200 != 70);
+    let analysis = analysed(&captures);
+    let [flow] = &analysis.flows[..] else {
+        panic!("{:#?}", analysis.flows);
+    };
+    assert_eq!(flow.protocol, Protocol::Wireguard);
+    let fates = |way: &DirectionReport| {
+        let ends = way.ends.expect("both ends");
+        (
+            ends.packets_sent,
+            ends.lost_packets,
+            ends.unmatched_packets,
+            ends.retransmissions,
+            way.useful_bytes,
+        )
+    };
+    assert_eq!(fates(&flow.forward), (3500, 35, 0, 0, 3465 * 128));
+}

@@ -180,6 +180,17 @@ fn counters_of_wireguard_go_on_behind_those_of_the_key_before() {
     let seqs = [(7, 0), (7, 1), (9, 0), (9, 5), (9, 3), (11, 0), (11, 1)];
     let seqs = seqs.map(|(index, counter)| c.wireguard_seq(0, index, counter));
     assert_eq!(seqs, [0, 1, 2, 7, 5, 8, 9]);
+    // late ones of the key before have theirs, and those of one that was long before new ones
+    let seqs = [(9, 4), (11, 2), (9, 5), (7, 1)].map(|(index, counter)| c.wireguard_seq(0, index, counter));
+    assert_eq!(seqs, [6, 10, 7, 12]);
+    // so have those that the first one of a key has overtaken
+    let seqs = [(13, 2), (13, 0), (7, 0), (13, 1)].map(|(index, counter)| c.wireguard_seq(0, index, counter));
+    assert_eq!(seqs, [15, 13, 11, 14]);
+    // but none of a key of which the capture has no beginning
+    assert_eq!(
+        [10_000, 10_001].map(|counter| c.wireguard_seq(0, 15, counter)),
+        [16, 17]
+    );
     // a capture that begins in the middle of a key, in the other direction
     assert_eq!([100, 101].map(|counter| c.wireguard_seq(1, 7, counter)), [0, 1]);
 }
