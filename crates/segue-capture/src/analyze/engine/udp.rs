@@ -34,8 +34,10 @@ impl Engine {
         let (source_port, destination_port, data, data_len) = decode::udp(&found.packet)?;
         let mut found = *found;
         found.sight.ports = (source_port, destination_port);
+        // without what other fragments carry
+        let in_packet = data_len.min(found.packet.payload_len.saturating_sub(8));
         if (source_port == SCTP_PORT || destination_port == SCTP_PORT) && data_len >= 16 {
-            return self.sctp(&found, data, data_len);
+            return self.sctp(&found, data, in_packet);
         }
         let key = ends_key(KeyKind::Udp, &found);
         let content = content(data, data_len);
@@ -55,7 +57,7 @@ impl Engine {
                 None => self.new_flow(key, Protocol::Udp, &found),
             },
         };
-        let missing = self.missing(data, data_len);
+        let missing = self.missing(data, in_packet);
         if missing > 0 {
             self.cuts.flow(slot.id, found.needed(missing));
         }

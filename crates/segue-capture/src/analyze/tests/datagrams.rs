@@ -98,6 +98,29 @@ fn thousands_of_datagrams_may_be_under_way_at_a_time() {
     assert_eq!(fates(&captures), [17_640, 180, 0, 0]);
 }
 
+#[test]
+fn a_datagram_that_a_router_cuts_is_the_one_that_was_sent() {
+    let whole = numbered(200);
+    let first = |packet: &Vec<u8>| {
+        let mut packet = packet[..20 + 88].to_vec();
+        packet[2..4].copy_from_slice(&108u16.to_be_bytes());
+        packet[6] = 0x20;
+        packet
+    };
+    // only every other one, so that the clocks can be compared by the others
+    let cut = |(n, packet): (usize, &Vec<u8>)| if n % 2 == 0 { first(packet) } else { packet.clone() };
+    let cut: Vec<_> = whole.iter().enumerate().map(cut).collect();
+    let arrives = |n: usize| n % 20 != 7 && n % 20 != 14;
+    let [_, there] = both_ends(&whole, 20, arrives);
+    let [here, _] = both_ends(&cut, 20, arrives);
+    assert_eq!(fates(&[here.clone(), there]), [200, 20, 0, 0]);
+    let flow = &analysed(&[here]).flows[0];
+    assert_eq!(
+        (flow.forward.data_packets, flow.forward.useful_bytes),
+        (180, 18_000)
+    );
+}
+
 /// Data of WireGuard from 192.0.2.1, with new keys every thousand packets, each answered.
 fn wireguard(count: u32) -> Vec<Vec<u8>> {
     let one = |n: u32| {

@@ -462,6 +462,22 @@ fn a_udp_datagram_is_as_long_as_its_header_or_what_holds_it_says() {
     assert_eq!(read(90, 50), Ok((1000, 2000, 50, 50)));
     assert_eq!(read(8, 50), Ok((1000, 2000, 0, 0)));
     assert_eq!(read(7, 50), Err(Skip::Malformed));
+    // a first fragment: the header is the whole datagram's
+    let fragment = |length: u16, more: u8| {
+        let mut datagram = udp((1000, 2000), &[3; 40]);
+        datagram[4..6].copy_from_slice(&length.to_be_bytes());
+        let packet = six(44, &[&[17, 0, 0, more, 0, 0, 0, 1][..], &datagram].concat());
+        let d = raw_ip(&packet).unwrap();
+        decode::udp(&d).map(|(_, _, data, len)| (data.len(), len))
+    };
+    assert_eq!(
+        (fragment(4008, 1), fragment(4008, 0)),
+        (Ok((40, 4000)), Ok((40, 40)))
+    );
+    assert_eq!(
+        (fragment(0, 1), fragment(7, 1)),
+        (Ok((40, 40)), Err(Skip::Malformed))
+    );
     let packet = six(17, &[0; 7]);
     assert_eq!(decode::udp(&raw_ip(&packet).unwrap()).err(), Some(Skip::CutOff));
 }
