@@ -23,7 +23,7 @@ fn bins_leave_the_window_one_by_one() {
         let mut ring = RateRing::default();
         adds.iter()
             .for_each(|(time, bytes)| ring.add(*time, *bytes, 2000));
-        ring.bytes()
+        ring.lately(2000).bytes
     };
     assert_eq!(at(&[(100, 5), (199, 6), (2000, 1)]), 12);
     assert_eq!(at(&[(100, 5), (2099, 1)]), 6);
@@ -33,13 +33,22 @@ fn bins_leave_the_window_one_by_one() {
     assert_eq!(at(&[(2000, 1), (100, 5)]), 6);
     assert_eq!(at(&[(2000, 1), (99, 5)]), 1);
     assert_eq!(at(&[(2000, 1), (1900, 5), (1950, 3)]), 9);
+    // they cover what there is of the newest, and all of the nineteen before
+    let covers = |times: &[u64], window_ns| {
+        let mut ring = RateRing::default();
+        times.iter().for_each(|time| ring.add(*time, 1, window_ns));
+        ring.lately(window_ns).ns
+    };
+    assert_eq!([2000, 2001, 2099].map(|t| covers(&[t], 2000)), [1900, 1901, 1999]);
+    assert_eq!((covers(&[2050, 2020], 2000), covers(&[], 2000)), (1950, 0));
+    assert_eq!((covers(&[50], 2000), covers(&[23], 5)), (50, 19));
     // a window shorter than it has bins
     let mut ring = RateRing::default();
     ring.add(3, 8, 5);
     ring.add(22, 1, 5);
-    assert_eq!(ring.bytes(), 9);
+    assert_eq!(ring.lately(5).bytes, 9);
     ring.add(23, 1, 5);
-    assert_eq!(ring.bytes(), 2);
+    assert_eq!(ring.lately(5).bytes, 2);
 }
 
 #[test]
@@ -282,7 +291,7 @@ fn a_view_counts_what_is_new_again_and_late() {
         (0, 150 * MS, 150 * MS)
     );
     assert_eq!(
-        (seen.longest_gap_ns, tally.switches, seen.recent_bytes),
+        (seen.longest_gap_ns, tally.switches, seen.lately.bytes),
         ((25 * MS, 140 * MS), 0, 300)
     );
     assert!(moves.moved.is_empty());

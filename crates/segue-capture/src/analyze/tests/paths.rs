@@ -9,6 +9,7 @@ use super::flows::moved::Moved;
 use super::flows::mover::{Arrival, Mover};
 use super::flows::paths::{Role, Sight};
 use super::flows::progress::What;
+use super::flows::rates::Lately;
 use super::flows::shares::{Choice, Moves};
 use super::flows::view::View;
 use super::model::Protocol;
@@ -310,7 +311,7 @@ fn a_handover_has_what_was_around_it() {
     // details are kept from the fourth packet on
     let around = m.around;
     assert_eq!(
-        (around.bytes_before, around.bytes_after, around.after_ns),
+        (around.before.bytes, around.bytes_after, around.after_ns),
         (700, 10_000, S)
     );
     assert_eq!(
@@ -557,7 +558,7 @@ fn round_trips_after_a_handover_are_of_what_was_sent_after_it() {
             last_data_ns: 0,
             last_new_ns: 0,
         };
-        m.arrived(arrival, S, || (0, None));
+        m.arrived(arrival, S, || (Lately::default(), None));
     }
     m.round_trip(S, 900 * MS);
     m.round_trip(S + 1, 40 * MS);
