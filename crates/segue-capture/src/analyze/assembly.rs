@@ -1,6 +1,7 @@
 //! What is reported of all captures together.
 
 use super::engine::Outcome;
+use super::flows::paths::Spot;
 use super::model::{Analysis, CutFlow, Flow, Path, Warning, WarningKind};
 use super::offset::Common;
 use super::stream::Stream;
@@ -56,9 +57,13 @@ pub(super) fn assemble(
 
 /// A flow whose paths are told by the names of the interfaces that they were seen on.
 pub(super) fn with_interfaces(flow: Flow, streams: &[Stream]) -> Flow {
-    let name = |(capture, interface): (u8, u32)| {
-        let stream = streams.iter().find(|s| s.number() == usize::from(capture))?;
-        stream.interface_name(interface)
+    let name = |spot: Spot| {
+        let stream = streams.iter().find(|s| s.number() == usize::from(spot.capture))?;
+        // that of a capture of all interfaces is "any"
+        match spot.device {
+            0 => stream.interface_name(spot.interface),
+            device => Some(format!("interface {device}")),
+        }
     };
     let paths = flow.paths.into_iter().map(|path| Path {
         interface: name(path.seen_at),

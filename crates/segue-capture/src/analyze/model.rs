@@ -5,6 +5,7 @@
 
 use super::adaptation::AdaptationTime;
 pub use super::fates::EndCounts;
+use super::flows::paths::Spot;
 pub use super::protocol::Protocol;
 pub use super::signal::{Signal, SignalKind};
 use crate::record::{FlowEnd, HandoverRecord};
@@ -285,11 +286,12 @@ pub struct Path {
     pub destination_port: u16,
     /// Through a tunnel.
     pub tunnelled: bool,
-    /// Interface of the capture at the data's receiver, or of the only capture.
+    /// Interface of the capture at the data's receiver, or of the only capture; its number, where a Linux cooked capture (v2)
+    /// has no more of it.
     pub interface: Option<String>,
-    /// Capture and interface of the first packet.
+    /// Where the first packet was captured.
     #[serde(skip)]
-    pub(super) seen_at: (u8, u32),
+    pub(super) seen_at: Spot,
     /// First packet, seconds.
     pub first_s: f64,
     /// Last packet, seconds.

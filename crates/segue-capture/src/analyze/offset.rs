@@ -7,6 +7,7 @@
 
 use super::decode::{self, Address, Decoded};
 use super::flows::ends::Listens;
+use super::flows::twice::CAPTURED_TWICE_NS;
 use super::input::Error;
 use super::model::ClockOffset;
 use super::places::Places;
@@ -116,7 +117,8 @@ impl Samples {
             return;
         }
         if let Some(known) = self.table.find_mut(hash, |s| s.hash == hash) {
-            known.ambiguous = true;
+            // the first sight of several that interfaces of one host have is as good as one alone
+            known.ambiguous |= record.time_ns.abs_diff(known.time_ns) >= CAPTURED_TWICE_NS;
             return;
         }
         let sample = Sample {

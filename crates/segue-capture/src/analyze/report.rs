@@ -244,7 +244,7 @@ impl Results {
         }
         if let (Some((from, to, tried_ns)), Some((since_ns, until_ns))) = (ending.moved, ending.silent_ns) {
             let mut m = Moved::in_vain(from, to, tried_ns, since_ns, until_ns);
-            m.around.bytes_before = seen.recent_bytes;
+            m.around.before = seen.lately;
             self.handover(which, &m, &[], seen.first_data_ns);
         }
         let mut senders_paths: Vec<u16> = ending.moved.iter().flat_map(|m| [m.0, m.1]).collect();
@@ -367,7 +367,7 @@ impl Results {
         let before_ns = m
             .last_old_ns
             .saturating_sub(first_data_ns)
-            .min(settings.window_ns);
+            .min(m.around.before.ns);
         let kind = kind(flow, from, to);
         let ends = m.ends.and_then(|n| around.get(n).copied());
         let handover = Handover {
@@ -381,7 +381,7 @@ impl Results {
             settling_gap_s: m.settling_gap_ns as f64 / 1e9,
             adaptation: m.adaptation,
             around: Around {
-                throughput_before_bps: rate(m.around.bytes_before, before_ns),
+                throughput_before_bps: rate(m.around.before.bytes, before_ns),
                 throughput_after_bps: rate(m.around.bytes_after, m.around.after_ns),
                 rtt_before_s: m.around.rtt_before_s,
                 rtt_after_s: m.around.rtt_after_s,

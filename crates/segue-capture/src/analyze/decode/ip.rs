@@ -113,6 +113,7 @@ fn ipv4(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         payload_len: total - header_len as u32,
         identification: u16::from_be_bytes([header[4], header[5]]),
         direction: None,
+        device: 0,
         fragment: fragment & 0x2000 != 0,
         fragments: None,
     })
@@ -163,6 +164,7 @@ fn ipv6(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         payload_len: headers.rest_len,
         identification: 0,
         direction: None,
+        device: 0,
         fragment: headers.fragment.is_some_and(|(_, more)| more),
         fragments: headers.fragment.map(|(identification, _)| identification),
     })

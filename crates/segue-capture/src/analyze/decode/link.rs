@@ -56,6 +56,8 @@ pub(super) struct Network<'a> {
     /// Bytes before it.
     pub header_len: usize,
     pub direction: Option<Direction>,
+    /// Number of the host's interface, where the header has it; else zero, which is none's.
+    pub device: u32,
 }
 
 /// Tags before a packet that are passed over.
@@ -90,7 +92,12 @@ pub(super) fn network(link: LinkType, frame: &[u8]) -> Result<Network<'_>, Skip>
         LinkType::LinuxSll2 => {
             let header: &[u8; 20] = frame.first_chunk().ok_or(Skip::CutOff)?;
             let direction = sll_direction(u16::from(header[10]));
-            behind(frame, u16::from_be_bytes([header[0], header[1]]), 20, direction)
+            let [p0, p1, _, _, i0, i1, i2, i3, ..] = *header;
+            let network = behind(frame, u16::from_be_bytes([p0, p1]), 20, direction)?;
+            Ok(Network {
+                device: u32::from_be_bytes([i0, i1, i2, i3]),
+                ..network
+            })
         }
         LinkType::Mpls => labelled(frame, 0, None),
         LinkType::Unknown => Err(Skip::UnknownLink),
@@ -208,5 +215,6 @@ fn at(frame: &[u8], offset: usize, direction: Option<Direction>) -> Result<Netwo
         packet: frame.get(offset..).ok_or(Skip::CutOff)?,
         header_len: offset,
         direction,
+        device: 0,
     })
 }

@@ -27,7 +27,11 @@ pub(super) const MOBILITY: u8 = 135;
 pub(super) fn decode(link: LinkType, frame: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
     let found = link::network(link, frame)?;
     let wire_len = wire_len.saturating_sub(found.header_len as u32);
-    ip::decode(found.packet, wire_len, found.direction)
+    let decoded = ip::decode(found.packet, wire_len, found.direction)?;
+    Ok(Decoded {
+        device: found.device,
+        ..decoded
+    })
 }
 
 /// Source and destination of the outermost header of a frame that is cut off behind it.
@@ -36,16 +40,17 @@ pub(super) fn outer(link: LinkType, frame: &[u8]) -> Option<(Address, Address)> 
     ip::outer(link::network(link, frame).ok()?.packet)
 }
 
-/// Ports of a UDP datagram, what it carries, and how much of that there was on the wire.
+/// Ports of a UDP datagram, what it carries, and how much of that there was on the wire. A first fragment is as long as the
+/// whole, which its header tells: the others have none.
 pub(super) fn udp<'a>(packet: &Decoded<'a>) -> Result<(u16, u16, &'a [u8], u32), Skip> {
     let header: &[u8; 8] = packet.payload.first_chunk().ok_or(Skip::CutOff)?;
     let [s0, s1, d0, d1, l0, l1, ..] = *header;
     let len = u32::from(u16::from_be_bytes([l0, l1]));
     // zero in captures of hosts that leave segmentation to their network cards
-    let len = if len == 0 {
-        packet.payload_len
-    } else {
-        len.min(packet.payload_len)
+    let len = match len {
+        0 => packet.payload_len,
+        len if packet.fragment => len,
+        len => len.min(packet.payload_len),
     };
     let data_len = len.checked_sub(8).ok_or(Skip::Malformed)?;
     let data = packet.payload.get(8..).unwrap_or_default();

@@ -83,6 +83,8 @@ pub(in crate::analyze) struct Decoded<'a> {
     pub identification: u16,
     /// By the link header.
     pub direction: Option<Direction>,
+    /// By the link header, the host's interface; zero if it does not say.
+    pub device: u32,
     /// First fragment of several.
     pub fragment: bool,
     /// Identification of the fragments of an IPv6 packet.

@@ -38,7 +38,8 @@ const MAX_NIDS: usize = 65_536;
 /// Hosts whose locators are followed.
 const MAX_HOSTS: usize = 1024;
 
-/// Copies of packets of all flows between two captures that are followed at a time: 40 bytes each.
+/// Copies of packets of all flows between two captures that are followed at a time: some 64 bytes each, and of datagrams, which
+/// are looked up by what they carry, as much again.
 const ALL_COPIES: usize = 1_500_000;
 
 /// What a host said of its locators (RFC 6743).
@@ -236,6 +237,7 @@ impl Engine {
             time_ns,
             capture,
             interface: record.interface,
+            device: packet.device,
             role,
             outer: packet.outer,
             ports: (0, 0),

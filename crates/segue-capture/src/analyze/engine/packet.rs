@@ -34,3 +34,15 @@ pub(super) fn ends_key(kind: KeyKind, found: &Seen<'_>) -> Key {
     let (source, destination) = found.pair();
     Key::of_ends(kind, source, destination)
 }
+
+/// A hash of what a packet carries, by so many bytes.
+pub(super) fn fingerprint(data: &[u8], data_len: u32, compared: usize) -> u64 {
+    let mut hash = u64::from(data_len) ^ 0x9e37_79b9_7f4a_7c15;
+    for word in data.get(..data.len().min(compared)).unwrap_or_default().chunks(8) {
+        let mut value = [0; 8];
+        value.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
+        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * 0xd1b5_4a32_d192_ed03_u128;
+        hash = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(1);
+    }
+    hash
+}

@@ -1,20 +1,32 @@
 //! SCTP (RFC 9260): associations are found by their verification tags, whatever addresses they use; ASCONF (RFC 5061).
 
 use super::Engine;
-use super::packet::{Seen, ends_key};
+use super::packet::{Seen, ends_key, fingerprint};
 use crate::analyze::decode::{Address, Skip};
+use crate::analyze::flows::conn::Conn;
 use crate::analyze::flows::item::{Item, Limits};
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
-use crate::analyze::flows::paths::Role;
+use crate::analyze::flows::paths::{Role, Sight};
 use crate::analyze::flows::progress::What;
 use crate::analyze::model::{Protocol, SignalKind};
 use segue_wire::sctp::chunk_type::{
-    ABORT, ASCONF, ASCONF_ACK, DATA, HEARTBEAT, I_DATA, INIT, INIT_ACK, NR_SACK, SACK, SHUTDOWN,
+    ABORT, ASCONF, ASCONF_ACK, COOKIE_ECHO, DATA, HEARTBEAT, I_DATA, INIT, INIT_ACK, NR_SACK, SACK, SHUTDOWN,
     SHUTDOWN_ACK, SHUTDOWN_COMPLETE,
 };
 use segue_wire::sctp::parameter_type::{
     ADD_IP_ADDRESS, DELETE_IP_ADDRESS, IPV4_ADDRESS, IPV6_ADDRESS, SET_PRIMARY_ADDRESS,
 };
+
+/// Bytes of a packet by which a copy of it is known, its checksum among them.
+const COMPARED: usize = 64;
+
+/// A packet of an association.
+#[derive(Clone, Copy)]
+struct Packet {
+    slot: Slot,
+    direction: usize,
+    tag: u32,
+}
 
 impl Engine {
     /// A packet from its common header on, so long on the wire.
@@ -30,17 +42,29 @@ impl Engine {
         let chunks = payload.get(12..).unwrap_or_default();
         let first = chunks.first().copied();
         let slot = self.association(&found, tag, first == Some(INIT), chunks);
+        let Some(slot) = self.restarted(slot, &found, tag, first) else {
+            return Ok(());
+        };
         let Some(conn) = self.table.get(slot) else {
             return Ok(());
         };
         let (source, destination) = found.pair();
         let direction = conn.tagged(tag, source, destination);
         conn.packet(direction, &found.sight);
+        let what = fingerprint(payload, wire_len, COMPARED).rotate_left(17);
+        if conn.is_captured_twice(
+            direction,
+            &found.sight,
+            what ^ u64::from(found.packet.identification),
+        ) {
+            return Ok(());
+        }
         let missing = missing(chunks, (wire_len as usize).saturating_sub(12));
         if missing > 0 {
             self.cuts.flow(slot.id, found.needed(missing));
         }
-        self.chunks(&found, slot, direction, chunks)
+        let packet = Packet { slot, direction, tag };
+        self.chunks(&found, packet, chunks)
     }
 
     /// The association of a packet.
@@ -73,13 +97,34 @@ impl Engine {
         slot
     }
 
-    fn chunks(
-        &mut self,
-        found: &Seen<'_>,
-        slot: Slot,
-        direction: usize,
-        mut rest: &[u8],
-    ) -> Result<(), Skip> {
+    /// The association that a packet with this tag and first chunk is of, where the one between its ends may have been
+    /// restarted; nothing if it is of one that is over, or that nobody has agreed upon.
+    fn restarted(&mut self, slot: Slot, found: &Seen<'_>, tag: u32, first: Option<u8>) -> Option<Slot> {
+        let conn = self.table.get(slot)?;
+        if matches!(first, Some(INIT | INIT_ACK)) {
+            return Some(slot);
+        }
+        let (source, destination) = found.pair();
+        let shown = found.packet.identity.into();
+        let echoes = first == Some(COOKIE_ECHO);
+        // an ABORT is all that comes of an INIT that is refused (RFC 9260 section 5.2.2)
+        if first != Some(ABORT)
+            && let Some(next) = conn.restarted(tag, echoes, [source, destination], shown)
+        {
+            // what is still under way of the one before is known, too, by whatever way it comes
+            let keys = [tag_keys(conn), tag_keys(&next)];
+            self.end(slot);
+            let slot = self.insert(next);
+            self.table.know(slot, ends_key(KeyKind::Sctp, found));
+            for key in keys.into_iter().flatten().flatten() {
+                self.table.know(slot, key);
+            }
+            return Some(slot);
+        }
+        (!conn.is_none_of(tag, source, destination)).then_some(slot)
+    }
+
+    fn chunks(&mut self, found: &Seen<'_>, packet: Packet, mut rest: &[u8]) -> Result<(), Skip> {
         let limits = self.limits();
         while let Some(&[kind, _, l0, l1]) = rest.first_chunk() {
             let len = usize::from(u16::from_be_bytes([l0, l1]));
@@ -89,7 +134,7 @@ impl Engine {
             // a snap length may cut a chunk off behind its header
             let chunk = rest.get(..len).unwrap_or(rest);
             rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
-            self.chunk(found, (slot, direction), kind, chunk, len, &limits)?;
+            self.chunk(found, packet, kind, chunk, len, &limits)?;
         }
         Ok(())
     }
@@ -98,12 +143,13 @@ impl Engine {
     fn chunk(
         &mut self,
         found: &Seen<'_>,
-        (slot, direction): (Slot, usize),
+        packet: Packet,
         kind: u8,
         chunk: &[u8],
         len: usize,
         limits: &Limits,
     ) -> Result<(), Skip> {
+        let Packet { slot, direction, .. } = packet;
         let word = |at: usize| {
             chunk
                 .get(at..)
@@ -135,7 +181,7 @@ impl Engine {
             }
             INIT | INIT_ACK => {
                 if let (Some(tag), Some(tsn)) = (word(4), word(16)) {
-                    self.initiate(found, slot, direction, tag, tsn);
+                    self.initiate(found, packet, tag, tsn);
                 }
             }
             HEARTBEAT => {
@@ -175,11 +221,13 @@ impl Engine {
     }
 
     /// INIT or INIT ACK: the tag that the other direction will carry, and the first TSN of this one.
-    fn initiate(&mut self, found: &Seen<'_>, slot: Slot, direction: usize, tag: u32, tsn: u32) {
-        let ports = found.sight.ports;
-        self.table.know(slot, tag_key(tag, (ports.1, ports.0)));
-        if let Some(conn) = self.table.get(slot) {
-            conn.initiates(direction, tag, tsn);
+    fn initiate(&mut self, found: &Seen<'_>, packet: Packet, tag: u32, tsn: u32) {
+        let Sight { ports, time_ns, .. } = found.sight;
+        let Some(conn) = self.table.get(packet.slot) else {
+            return;
+        };
+        if conn.initiates(packet.direction, packet.tag, (tag, tsn), time_ns) {
+            self.table.know(packet.slot, tag_key(tag, (ports.1, ports.0)));
         }
     }
 
@@ -285,6 +333,13 @@ fn gap_acks(kind: u8, chunk: &[u8]) -> Option<(u32, u32)> {
         (count + (end + 1).saturating_sub(start), end.max(highest))
     });
     (count > 0).then(|| (count, cumulative.wrapping_add(highest + 1)))
+}
+
+/// Keys of an association by the tags that are known of it.
+fn tag_keys(conn: &Conn) -> [Option<Key>; 2] {
+    let [x, y] = conn.parties().ports();
+    let [there, back] = conn.tags();
+    [(there, (x, y)), (back, (y, x))].map(|(tag, ports)| (tag != 0).then(|| tag_key(tag, ports)))
 }
 
 /// Key of the direction that carries a tag.

@@ -1,8 +1,8 @@
 //! UDP, and what goes over it and survives a change of address: QUIC (RFC 9000), WireGuard, SCTP (RFC 6951).
 
 use super::Engine;
-use super::packet::{Seen, ends_key};
-use crate::analyze::decode::{self, Skip};
+use super::packet::{Seen, ends_key, fingerprint};
+use crate::analyze::decode::{self, Decoded, Skip};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{Key, KeyKind, Slot};
 use crate::analyze::flows::progress::What;
@@ -34,8 +34,10 @@ impl Engine {
         let (source_port, destination_port, data, data_len) = decode::udp(&found.packet)?;
         let mut found = *found;
         found.sight.ports = (source_port, destination_port);
+        // without what other fragments carry
+        let in_packet = data_len.min(found.packet.payload_len.saturating_sub(8));
         if (source_port == SCTP_PORT || destination_port == SCTP_PORT) && data_len >= 16 {
-            return self.sctp(&found, data, data_len);
+            return self.sctp(&found, data, in_packet);
         }
         let key = ends_key(KeyKind::Udp, &found);
         let content = content(data, data_len);
@@ -55,7 +57,7 @@ impl Engine {
                 None => self.new_flow(key, Protocol::Udp, &found),
             },
         };
-        let missing = self.missing(data, data_len);
+        let missing = self.missing(data, in_packet);
         if missing > 0 {
             self.cuts.flow(slot.id, found.needed(missing));
         }
@@ -137,6 +139,13 @@ impl Engine {
         let (source, destination) = found.pair();
         let direction = conn.direction(source, destination);
         conn.packet(direction, &found.sight);
+        if conn.is_captured_twice(
+            direction,
+            &found.sight,
+            datagram_copy(&found.packet, data, data_len),
+        ) {
+            return;
+        }
         let mut learnt: [Option<Key>; 2] = [None; 2];
         let mut id_length = 0;
         match content {
@@ -182,18 +191,12 @@ impl Engine {
                 let there = data.len() >= compared.min(data_len as usize);
                 let what = fingerprint(data, data_len, compared);
                 item.number = if there {
-                    conn.number_of_datagram(direction, found.sight.role, what)
+                    conn.number_of_datagram(direction, found.sight.role, what, &limits)
                 } else {
                     None
                 };
             }
-            conn.data(
-                direction,
-                &found.sight,
-                item,
-                found.packet.identification,
-                &limits,
-            );
+            conn.data(direction, &found.sight, item, 0, &limits);
         }
         for key in learnt.into_iter().flatten() {
             self.table.know(slot, key);
@@ -215,16 +218,12 @@ impl Engine {
 /// Bytes of a datagram by which it is known again, where both captures have them.
 const COMPARED: usize = 64;
 
-/// A hash of a datagram, by so many bytes.
-fn fingerprint(data: &[u8], data_len: u32, compared: usize) -> u64 {
-    let mut hash = u64::from(data_len) ^ 0x9e37_79b9_7f4a_7c15;
-    for word in data.get(..data.len().min(compared)).unwrap_or_default().chunks(8) {
-        let mut value = [0; 8];
-        value.iter_mut().zip(word).for_each(|(to, from)| *to = *from);
-        let wide = u128::from(u64::from_le_bytes(value) ^ hash) * 0xd1b5_4a32_d192_ed03_u128;
-        hash = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(1);
-    }
-    hash
+/// What copies of a datagram have in common that one host captures: beside what it begins with, its checksum and identification.
+fn datagram_copy(packet: &Decoded<'_>, data: &[u8], data_len: u32) -> u64 {
+    let checksum = packet.payload.get(6..8).and_then(|c| c.first_chunk());
+    let checksum = u16::from_be_bytes(checksum.copied().unwrap_or_default());
+    let of_packet = u64::from(packet.identification) << 16 | u64::from(checksum);
+    fingerprint(data, data_len, COMPARED).rotate_left(17) ^ of_packet
 }
 
 fn content(data: &[u8], data_len: u32) -> Content<'_> {

@@ -21,5 +21,5 @@ mod series;
 pub(super) mod shares;
 pub(super) mod table;
 mod tags;
-mod twice;
+pub(super) mod twice;
 pub(super) mod view;

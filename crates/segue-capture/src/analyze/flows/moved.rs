@@ -1,5 +1,6 @@
 //! A handover, with what was around it.
 
+use super::rates::Lately;
 use crate::analyze::adaptation::AdaptationTime;
 
 /// A path that is used beside others is lost when it has been silent for this long.
@@ -9,7 +10,7 @@ pub(in super::super) const SILENT_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Around {
     /// Useful bytes in the window before.
-    pub bytes_before: u64,
+    pub before: Lately,
     /// Useful bytes in the window after.
     pub bytes_after: u64,
     /// Of that window, what passed before the direction ended or moved on.
@@ -22,7 +23,7 @@ pub(in super::super) struct Around {
 impl Around {
     /// Nothing did.
     pub(super) const NOTHING: Self = Self {
-        bytes_before: 0,
+        before: Lately { bytes: 0, ns: 0 },
         bytes_after: 0,
         after_ns: 0,
         rtt_before_s: None,

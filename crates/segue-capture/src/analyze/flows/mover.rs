@@ -5,7 +5,7 @@
 //! back, and from then on a handover is a path that fell silent for [`SILENT_NS`] while others went on.
 
 use super::moved::{Around, Moved, SILENT_NS};
-use super::rates::{RTT_KEPT, RoundTrips};
+use super::rates::{Lately, RTT_KEPT, RoundTrips};
 use super::shares::Moves;
 use crate::analyze::adaptation::{AdaptationTime, ThroughputBins};
 use crate::handover::HandoverMeter;
@@ -36,7 +36,7 @@ struct Surroundings {
     bins: ThroughputBins,
     /// Worked out from the bins, once the direction has moved on.
     adaptation: Option<AdaptationTime>,
-    bytes_before: u64,
+    before: Lately,
     bytes_after: u64,
     rtt_before_s: Option<f64>,
     rtt_after: RoundTrips,
@@ -57,7 +57,7 @@ struct Used {
     /// Longest gap of all data since.
     gap_ns: u64,
     /// Useful bytes in the window before that, and since.
-    bytes_before: u64,
+    before: Lately,
     bytes_after: u64,
 }
 
@@ -68,7 +68,7 @@ impl Used {
             last_ns,
             first_other: None,
             gap_ns: 0,
-            bytes_before: 0,
+            before: Lately { bytes: 0, ns: 0 },
             bytes_after: 0,
         }
     }
@@ -159,7 +159,7 @@ impl Mover {
         &mut self,
         a: Arrival,
         window_ns: u64,
-        before: impl FnOnce() -> (u64, Option<f64>),
+        before: impl FnOnce() -> (Lately, Option<f64>),
     ) -> bool {
         self.window_ns = window_ns;
         let gap_ns = a.time_ns.saturating_sub(self.last_new_ns);
@@ -178,13 +178,13 @@ impl Mover {
         if self.meter.path().is_some_and(|p| p != a.path)
             && self.candidate.as_ref().is_none_or(|c| c.path != a.path)
         {
-            let (bytes_before, rtt_before_s) = before();
+            let (before, rtt_before_s) = before();
             let settling_gap_ns = self.candidate.take().map_or(0, |c| c.settling_gap_ns);
             self.candidate = Some(Surroundings {
                 path: a.path,
                 begin_ns: a.last_data_ns,
                 first_new_ns: a.time_ns,
-                bytes_before,
+                before,
                 rtt_before_s,
                 settling_gap_ns,
                 ..Surroundings::default()
@@ -289,7 +289,7 @@ impl Mover {
                 settling_gap_ns: around.settling_gap_ns,
                 adaptation: around.adaptation.or_else(|| around.bins.adaptation_time()),
                 around: Around {
-                    bytes_before: around.bytes_before,
+                    before: around.before,
                     bytes_after: around.bytes_after,
                     after_ns: around.last_ns.saturating_sub(around.first_new_ns).min(window_ns),
                     rtt_before_s: around.rtt_before_s,
@@ -327,7 +327,7 @@ impl Mover {
     }
 
     /// Data arrived while several paths are used at once.
-    fn several(&mut self, a: Arrival, gap_ns: u64, bytes_before: u64) {
+    fn several(&mut self, a: Arrival, gap_ns: u64, before: Lately) {
         self.changes += u64::from(core::mem::replace(&mut self.last_path, a.path) != a.path);
         let mut known = false;
         for used in &mut self.concurrent {
@@ -337,7 +337,7 @@ impl Mover {
             } else {
                 if used.first_other.is_none() {
                     used.first_other = Some((a.path, a.time_ns));
-                    used.bytes_before = bytes_before;
+                    used.before = before;
                 }
                 used.gap_ns = used.gap_ns.max(gap_ns);
                 used.bytes_after += u64::from(a.useful);
@@ -374,7 +374,7 @@ impl Mover {
                         settling_gap_ns: used.gap_ns,
                         adaptation: None,
                         around: Around {
-                            bytes_before: used.bytes_before,
+                            before: used.before,
                             bytes_after: used.bytes_after,
                             after_ns: now_ns.saturating_sub(first_ns),
                             ..Around::NOTHING

@@ -31,7 +31,9 @@ impl Role {
 pub(in super::super) struct Sight {
     pub time_ns: u64,
     pub capture: u8,
+    /// Interface of the capture, and of the host if its packets say so; zero if not.
     pub interface: u32,
+    pub device: u32,
     pub role: Role,
     /// Source and destination of the outermost header.
     pub outer: (Address, Address),
@@ -45,6 +47,25 @@ pub(in super::super) struct Sight {
     pub both: bool,
 }
 
+/// Where a packet was captured: number of the capture, its interface, and the host's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Spot {
+    pub capture: u8,
+    pub interface: u32,
+    pub device: u32,
+}
+
+impl Sight {
+    /// Where it was captured.
+    pub(super) const fn spot(&self) -> Spot {
+        Spot {
+            capture: self.capture,
+            interface: self.interface,
+            device: self.device,
+        }
+    }
+}
+
 /// A way that packets take: all that tells it from others of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Way {
@@ -52,25 +73,25 @@ pub(in super::super) struct Way {
     pub outer: (Address, Address),
     pub ports: (u16, u16),
     pub tunnelled: bool,
-    /// Capture and interface, where they tell paths apart.
-    pub interface: Option<(u8, u32)>,
+    /// Where it was captured, if that tells paths apart.
+    pub spot: Option<Spot>,
     pub place: usize,
 }
 
 impl Way {
     /// The way of a packet of this direction; if paths are `the_senders`, they look the same at both ends.
     pub(super) const fn of(direction: usize, sight: &Sight, the_senders: bool) -> Self {
-        let (place, interface) = if the_senders {
+        let (place, spot) = if the_senders {
             (0, None)
         } else {
-            (sight.role.place(), Some((sight.capture, sight.interface)))
+            (sight.role.place(), Some(sight.spot()))
         };
         Self {
             direction,
             outer: sight.outer,
             ports: sight.ports,
             tunnelled: sight.marks.tunnelled,
-            interface,
+            spot,
             place,
         }
     }
@@ -80,8 +101,8 @@ impl Way {
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Taken {
     pub way: Way,
-    /// Capture and interface of the first packet.
-    pub seen_at: (u8, u32),
+    /// Where the first packet was captured.
+    pub seen_at: Spot,
     pub first_ns: u64,
     pub last_ns: u64,
     /// Data by place: packets and bytes.
@@ -92,7 +113,7 @@ pub(in super::super) struct Taken {
 #[derive(Clone, Debug)]
 struct PathState {
     way: Way,
-    seen_at: (u8, u32),
+    seen_at: Spot,
     first_ns: u64,
     last_ns: u64,
     /// Last data that left or arrived by it.
@@ -147,7 +168,7 @@ impl Paths {
         }
         self.states.push(PathState {
             way,
-            seen_at: (sight.capture, sight.interface),
+            seen_at: sight.spot(),
             first_ns: sight.time_ns,
             last_ns: sight.time_ns,
             last_data_ns: None,

@@ -9,13 +9,22 @@ const BINS: usize = 20;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct RateRing {
     bins: [u32; BINS],
-    /// Number of the newest bin.
+    /// Number of the newest bin, and the latest time in it.
     newest: u64,
+    latest_ns: u64,
+}
+
+/// Bytes of the last while, and how long that was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in super::super) struct Lately {
+    pub bytes: u64,
+    pub ns: u64,
 }
 
 impl RateRing {
     pub(in super::super) fn add(&mut self, time_ns: u64, bytes: u64, window_ns: u64) {
-        let number = time_ns / (window_ns / BINS as u64).max(1);
+        let number = time_ns / bin_ns(window_ns);
+        self.latest_ns = self.latest_ns.max(time_ns);
         if number > self.newest {
             let passed = (number - self.newest).min(BINS as u64);
             for n in 0..passed {
@@ -29,9 +38,20 @@ impl RateRing {
         }
     }
 
-    /// Bytes in the window that ends with the bin of the newest packet.
-    pub(in super::super) fn bytes(&self) -> u64 {
-        self.bins.iter().map(|&b| u64::from(b)).sum()
+    /// Bytes in the window that ends with the bin of the newest packet, up to that packet: the bin goes on after it.
+    pub(in super::super) fn lately(&self, window_ns: u64) -> Lately {
+        let oldest = self.newest.saturating_sub(BINS as u64 - 1);
+        Lately {
+            bytes: self.bins.iter().map(|&b| u64::from(b)).sum(),
+            ns: self.latest_ns.saturating_sub(oldest * bin_ns(window_ns)),
+        }
+    }
+}
+
+const fn bin_ns(window_ns: u64) -> u64 {
+    match window_ns / BINS as u64 {
+        0 => 1,
+        ns => ns,
     }
 }
 
@@ -115,12 +135,12 @@ mod tests {
         for n in 0..100u64 {
             ring.add(n * 100, 10, 2000);
         }
-        assert_eq!(ring.bytes(), 200);
+        assert_eq!(ring.lately(2000).bytes, 200);
         ring.add(1_000_000, 7, 2000);
-        assert_eq!(ring.bytes(), 7);
+        assert_eq!(ring.lately(2000).bytes, 7);
         // what comes late by more than a window is in no bin
         ring.add(5, 1000, 2000);
-        assert_eq!(ring.bytes(), 7);
+        assert_eq!(ring.lately(2000).bytes, 7);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::item::{Item, Settings};
 use super::mover::{Arrival, Mover};
-use super::rates::{RateRing, RoundTrips};
+use super::rates::{Lately, RateRing, RoundTrips};
 use super::sequence::Sequence;
 use super::series::SeriesBuilder;
 use super::shares::Moves;
@@ -51,7 +51,7 @@ pub(in super::super) struct Overview {
     pub gaps: Vec<Gap>,
     pub round_trips: Option<Spread>,
     /// Useful bytes of the window that ends with the last of them.
-    pub recent_bytes: u64,
+    pub lately: Lately,
     /// Points of figures.
     pub series: Option<Series>,
 }
@@ -311,7 +311,7 @@ impl View {
                 self.longest_gap_at_ns + self.longest_gap_ns,
             ),
             round_trips: detail.round_trips.spread(),
-            recent_bytes: detail.rate.bytes(),
+            lately: detail.rate.lately(window_ns),
             gaps: detail.gaps,
             series: detail.series.map(|s| s.finish()),
         };
@@ -353,7 +353,7 @@ impl Detail {
         if let Some(mover) = &mut self.mover {
             let (rate, trips) = (&self.rate, &self.round_trips);
             settled = mover.arrived(seen.arrival, settings.window_ns, || {
-                (rate.bytes(), trips.median_s())
+                (rate.lately(settings.window_ns), trips.median_s())
             });
         }
         if useful > 0 {

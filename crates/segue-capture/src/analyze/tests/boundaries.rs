@@ -5,6 +5,7 @@ use super::flows::ends::{AtEnd, Ends, Listens};
 use super::flows::moved::Moved;
 use super::flows::mover::{Arrival, Mover};
 use super::flows::progress::Progress;
+use super::flows::rates::Lately;
 use super::transports::mip6_packets;
 use super::*;
 
@@ -29,7 +30,9 @@ fn handovers_beyond_four_thousand_are_counted_by_their_packets() {
     for n in 1..=4100u32 {
         for second in 0..2 {
             let time_ns = u64::from(2 * n + second) * S;
-            m.arrived(arrival(time_ns, (n % 2) as u16, 2 * n + second), S, || (0, None));
+            m.arrived(arrival(time_ns, (n % 2) as u16, 2 * n + second), S, || {
+                (Lately::default(), None)
+            });
         }
     }
     // the last that is followed goes to path 0; the 4097th and the 4099th go to the other
@@ -42,21 +45,21 @@ fn handovers_beyond_four_thousand_are_counted_by_their_packets() {
 fn a_handover_begins_with_the_last_data_over_the_old_path() {
     let mut m = Mover::new(0, 0, 0);
     m.sent(S, 0, 1);
-    m.arrived(arrival(S, 0, 1), S, || (0, None));
+    m.arrived(arrival(S, 0, 1), S, || (Lately::default(), None));
     m.sent(S + 1, 0, 2);
     m.sent(S + 2, 0, 3);
     let again = Arrival {
         last_data_ns: S,
         ..arrival(3 * S, 1, 2)
     };
-    m.arrived(again, S, || (0, None));
+    m.arrived(again, S, || (Lately::default(), None));
     for n in 0..2 {
         m.sent(6 * S, 2, 4 + n);
         let data = Arrival {
             last_data_ns: 3 * S,
             ..arrival(7 * S + u64::from(n), 2, 4 + n)
         };
-        m.arrived(data, S, || (0, None));
+        m.arrived(data, S, || (Lately::default(), None));
     }
     assert_eq!(m.last_settled(), Some((S, 7 * S)));
     let moved = &m.finish(S).moved[0];
@@ -70,8 +73,8 @@ fn in_turn(m: &mut Mover, since_ns: u64, paths: &[u16], times: u64) {
         let path = paths[n as usize % paths.len()];
         // two packets each, so that a path is settled on
         let seq = (at / MS) as u32 * 2;
-        m.arrived(arrival(at, path, seq), S, || (0, None));
-        m.arrived(arrival(at + 1, path, seq + 1), S, || (0, None));
+        m.arrived(arrival(at, path, seq), S, || (Lately::default(), None));
+        m.arrived(arrival(at + 1, path, seq + 1), S, || (Lately::default(), None));
     }
 }
 

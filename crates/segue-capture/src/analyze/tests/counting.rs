@@ -23,7 +23,7 @@ fn bins_leave_the_window_one_by_one() {
         let mut ring = RateRing::default();
         adds.iter()
             .for_each(|(time, bytes)| ring.add(*time, *bytes, 2000));
-        ring.bytes()
+        ring.lately(2000).bytes
     };
     assert_eq!(at(&[(100, 5), (199, 6), (2000, 1)]), 12);
     assert_eq!(at(&[(100, 5), (2099, 1)]), 6);
@@ -33,13 +33,22 @@ fn bins_leave_the_window_one_by_one() {
     assert_eq!(at(&[(2000, 1), (100, 5)]), 6);
     assert_eq!(at(&[(2000, 1), (99, 5)]), 1);
     assert_eq!(at(&[(2000, 1), (1900, 5), (1950, 3)]), 9);
+    // they cover what there is of the newest, and all of the nineteen before
+    let covers = |times: &[u64], window_ns| {
+        let mut ring = RateRing::default();
+        times.iter().for_each(|time| ring.add(*time, 1, window_ns));
+        ring.lately(window_ns).ns
+    };
+    assert_eq!([2000, 2001, 2099].map(|t| covers(&[t], 2000)), [1900, 1901, 1999]);
+    assert_eq!((covers(&[2050, 2020], 2000), covers(&[], 2000)), (1950, 0));
+    assert_eq!((covers(&[50], 2000), covers(&[23], 5)), (50, 19));
     // a window shorter than it has bins
     let mut ring = RateRing::default();
     ring.add(3, 8, 5);
     ring.add(22, 1, 5);
-    assert_eq!(ring.bytes(), 9);
+    assert_eq!(ring.lately(5).bytes, 9);
     ring.add(23, 1, 5);
-    assert_eq!(ring.bytes(), 2);
+    assert_eq!(ring.lately(5).bytes, 2);
 }
 
 #[test]
@@ -282,7 +291,7 @@ fn a_view_counts_what_is_new_again_and_late() {
         (0, 150 * MS, 150 * MS)
     );
     assert_eq!(
-        (seen.longest_gap_ns, tally.switches, seen.recent_bytes),
+        (seen.longest_gap_ns, tally.switches, seen.lately.bytes),
         ((25 * MS, 140 * MS), 0, 300)
     );
     assert!(moves.moved.is_empty());
@@ -392,22 +401,34 @@ fn a_flow_is_known_by_its_keys_until_it_ends() {
 #[test]
 fn datagrams_are_known_by_what_they_carry() {
     let mut under_way = Datagrams::default();
-    assert_eq!([7, 8, 7].map(|what| under_way.sent(what)), [0, 1, 2]);
+    assert_eq!([7, 8, 7].map(|what| under_way.sent(what, 4096)), [0, 1, 2]);
     assert_eq!(
         [7, 7, 7, 8, 9].map(|what| under_way.received(what)),
         [Some(0), Some(2), None, Some(1), None]
     );
-    // of 4096 the first 1024 are looked at; what was sent long before one that arrives is given up
+    // the newest 4096 that have not arrived are remembered, and found wherever they are among them
     let mut under_way = Datagrams::default();
     for what in 0..4097 {
-        under_way.sent(what);
+        under_way.sent(what, 4096);
     }
-    assert_eq!(under_way.received(0), None);
     assert_eq!(
-        (under_way.received(1024), under_way.received(1025)),
-        (Some(1024), Some(1025))
+        [0, 1, 4096, 2048, 2047].map(|what| under_way.received(what)),
+        [None, Some(1), Some(4096), Some(2048), Some(2047)]
     );
-    assert_eq!(under_way.received(511), None);
-    assert_eq!(under_way.received(512), Some(512));
-    assert_eq!(under_way.received(2600), None);
+    // fewer once there is less room
+    assert_eq!(under_way.sent(9000, 3), 4097);
+    let kept = [4094, 4095, 9000].map(|what| under_way.received(what));
+    assert_eq!(kept, [Some(4094), Some(4095), Some(4097)]);
+    assert_eq!(under_way.received(4093), None);
+}
+
+#[test]
+fn what_came_before_is_forgotten_with_its_content() {
+    // the same again and again: what made room is found no more
+    let mut under_way = Datagrams::default();
+    for _ in 0..10 {
+        under_way.sent(7, 4);
+    }
+    let found: Vec<_> = core::iter::from_fn(|| under_way.received(7)).collect();
+    assert_eq!(found, [6, 7, 8, 9]);
 }

@@ -434,6 +434,15 @@ fn cooked_headers_are_of_16_and_20_bytes_and_say_the_direction() {
         assert_eq!(left(LinkType::LinuxSll, &one), Ok((30, direction)));
         assert_eq!(left(LinkType::LinuxSll2, &two), Ok((30, direction)));
     }
+    // version 2 says by which of the host's interfaces, too
+    let device = |link, header: &[u8]| {
+        let frame = [header, &four(17, &[0; 8])].concat();
+        decode::decode(link, &frame, frame.len() as u32).map(|d| d.device)
+    };
+    let one = [&[0, 0, 0, 1, 0, 6][..], &[9; 8], &[8, 0]].concat();
+    let two = [&[8, 0, 0, 0, 1, 2, 3, 4, 0, 1, 0, 6][..], &[9; 8]].concat();
+    assert_eq!(device(LinkType::LinuxSll, &one), Ok(0));
+    assert_eq!(device(LinkType::LinuxSll2, &two), Ok(0x0102_0304));
     assert_eq!(skipped(LinkType::LinuxSll, &[0; 15]), Some(Skip::CutOff));
     assert_eq!(skipped(LinkType::LinuxSll2, &[0; 19]), Some(Skip::CutOff));
 }
@@ -453,6 +462,22 @@ fn a_udp_datagram_is_as_long_as_its_header_or_what_holds_it_says() {
     assert_eq!(read(90, 50), Ok((1000, 2000, 50, 50)));
     assert_eq!(read(8, 50), Ok((1000, 2000, 0, 0)));
     assert_eq!(read(7, 50), Err(Skip::Malformed));
+    // a first fragment: the header is the whole datagram's
+    let fragment = |length: u16, more: u8| {
+        let mut datagram = udp((1000, 2000), &[3; 40]);
+        datagram[4..6].copy_from_slice(&length.to_be_bytes());
+        let packet = six(44, &[&[17, 0, 0, more, 0, 0, 0, 1][..], &datagram].concat());
+        let d = raw_ip(&packet).unwrap();
+        decode::udp(&d).map(|(_, _, data, len)| (data.len(), len))
+    };
+    assert_eq!(
+        (fragment(4008, 1), fragment(4008, 0)),
+        (Ok((40, 4000)), Ok((40, 40)))
+    );
+    assert_eq!(
+        (fragment(0, 1), fragment(7, 1)),
+        (Ok((40, 40)), Err(Skip::Malformed))
+    );
     let packet = six(17, &[0; 7]);
     assert_eq!(decode::udp(&raw_ip(&packet).unwrap()).err(), Some(Skip::CutOff));
 }

@@ -186,6 +186,9 @@ fn fragments_count_by_their_first_and_what_is_cut_off_is_counted() {
     let analysis = analysed(&[file]);
     let counts = &analysis.captures[0].counts;
     let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+    // as long as it was before it was cut
+    let bytes: Vec<_> = analysis.flows.iter().map(|f| f.forward.data_bytes).collect();
+    assert_eq!(bytes, [1000]);
     assert_eq!((count("first-fragments"), count("later-fragments")), (1, 2));
     assert_eq!(
         (count("headers-cut-off"), count("malformed"), count("encrypted")),

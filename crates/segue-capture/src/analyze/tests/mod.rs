@@ -3,6 +3,7 @@
 mod apart;
 mod boundaries;
 mod counting;
+mod datagrams;
 mod dead;
 mod decoding;
 mod dripping;
@@ -15,11 +16,13 @@ mod parts;
 mod paths;
 mod pieces;
 mod readers;
+mod restarts;
 mod robustness;
 mod signalling;
 mod signals;
 mod snapped;
 mod transports;
+mod twice;
 
 use super::*;
 use frames::*;

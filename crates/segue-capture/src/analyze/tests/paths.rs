@@ -9,6 +9,7 @@ use super::flows::moved::Moved;
 use super::flows::mover::{Arrival, Mover};
 use super::flows::paths::{Role, Sight};
 use super::flows::progress::What;
+use super::flows::rates::Lately;
 use super::flows::shares::{Choice, Moves};
 use super::flows::view::View;
 use super::model::Protocol;
@@ -24,6 +25,7 @@ fn sight(time_ns: u64, role: Role) -> Sight {
         time_ns,
         capture: 0,
         interface: 0,
+        device: 0,
         role,
         outer: (end(1, 0).0, end(2, 0).0),
         ports: (10, 20),
@@ -179,6 +181,17 @@ fn counters_of_wireguard_go_on_behind_those_of_the_key_before() {
     let seqs = [(7, 0), (7, 1), (9, 0), (9, 5), (9, 3), (11, 0), (11, 1)];
     let seqs = seqs.map(|(index, counter)| c.wireguard_seq(0, index, counter));
     assert_eq!(seqs, [0, 1, 2, 7, 5, 8, 9]);
+    // late ones of the key before have theirs, and those of one that was long before new ones
+    let seqs = [(9, 4), (11, 2), (9, 5), (7, 1)].map(|(index, counter)| c.wireguard_seq(0, index, counter));
+    assert_eq!(seqs, [6, 10, 7, 12]);
+    // so have those that the first one of a key has overtaken
+    let seqs = [(13, 2), (13, 0), (7, 0), (13, 1)].map(|(index, counter)| c.wireguard_seq(0, index, counter));
+    assert_eq!(seqs, [15, 13, 11, 14]);
+    // but none of a key of which the capture has no beginning
+    assert_eq!(
+        [10_000, 10_001].map(|counter| c.wireguard_seq(0, 15, counter)),
+        [16, 17]
+    );
     // a capture that begins in the middle of a key, in the other direction
     assert_eq!([100, 101].map(|counter| c.wireguard_seq(1, 7, counter)), [0, 1]);
 }
@@ -298,7 +311,7 @@ fn a_handover_has_what_was_around_it() {
     // details are kept from the fourth packet on
     let around = m.around;
     assert_eq!(
-        (around.bytes_before, around.bytes_after, around.after_ns),
+        (around.before.bytes, around.bytes_after, around.after_ns),
         (700, 10_000, S)
     );
     assert_eq!(
@@ -545,7 +558,7 @@ fn round_trips_after_a_handover_are_of_what_was_sent_after_it() {
             last_data_ns: 0,
             last_new_ns: 0,
         };
-        m.arrived(arrival, S, || (0, None));
+        m.arrived(arrival, S, || (Lately::default(), None));
     }
     m.round_trip(S, 900 * MS);
     m.round_trip(S + 1, 40 * MS);

@@ -898,3 +898,29 @@ fn subflows_that_are_used_in_turn_change_shares_until_one_is_left() {
     let analysis = in_turn(&left, None);
     assert_eq!(analysis.handovers.len(), 1, "{:#?}", analysis.handovers);
 }
+
+#[test]
+fn throughput_before_a_handover_does_not_depend_on_when_that_is() {
+    // 1000 bytes every millisecond for five seconds and so many milliseconds
+    for more in [3, 20, 50, 97] {
+        let last = 5000 + more;
+        let packet = |n: u32| {
+            let to = if n > last { v6(3, 1) } else { v6(1, 1) };
+            let nonce = [6, 0, 0x8b, 4, 1, 2, 3, 4];
+            let segment = tcp((2000, 1000), n * 1000, 1, ACK, &timestamps(n, 0), 1000);
+            (
+                u64::from(n) * MS,
+                ipv6(v6(2, 2), to, 60, &[&nonce[..], &segment].concat()),
+            )
+        };
+        let analysis = analysed(&[raw(&(0..last + 3000).map(packet).collect::<Vec<_>>())]);
+        let [handover] = &analysis.handovers[..] else {
+            panic!("{:#?}", analysis.handovers);
+        };
+        let before_bps = handover.around.throughput_before_bps;
+        assert!(
+            (before_bps / 8e6 - 1.0).abs() < 0.002,
+            "{before_bps} after {more} ms"
+        );
+    }
+}

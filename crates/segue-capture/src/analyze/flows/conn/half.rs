@@ -109,6 +109,17 @@ impl Half {
         self.twice.notes(sight, item, identification, path, several)
     }
 
+    /// The same of a packet that is known by what it carries.
+    pub(super) fn is_packet_captured_twice(
+        &mut self,
+        sight: &Sight,
+        what: u64,
+        the_senders: bool,
+        several: bool,
+    ) -> bool {
+        self.twice.notes_packet(sight, what, the_senders, several)
+    }
+
     /// The account of both ends, where both are seen: an item leaves or arrives by a way.
     pub(super) fn account(&mut self, sight: &Sight, item: &Item, way: u16, limits: &Limits) {
         let receivers = match sight.role {
@@ -226,17 +237,18 @@ impl Half {
     }
 
     /// Number of a datagram in the account of both ends, by what it carries; nothing if it is not known to have left.
-    pub(super) fn number_of_datagram(&mut self, role: Role, what: u64) -> Option<u32> {
+    /// At most as many are remembered as packets are.
+    pub(super) fn number_of_datagram(&mut self, role: Role, what: u64, limits: &Limits) -> Option<u32> {
         let datagrams = self.datagrams.get_or_insert_default();
         match role {
             Role::Receiver => datagrams.received(what),
-            _ => Some(datagrams.sent(what)),
+            _ => Some(datagrams.sent(what, limits.copies)),
         }
     }
 
-    /// Whether its first sequence number is known to be another.
-    pub(super) fn begins_otherwise(&self, seq: u32) -> bool {
-        self.first_seq.is_some_and(|first| first != seq)
+    /// Whether its first sequence number is another, if that is known.
+    pub(super) fn begins_otherwise(&self, seq: u32) -> Option<bool> {
+        self.first_seq.map(|first| first != seq)
     }
 
     pub(in crate::analyze) const fn progress(&self) -> &Progress {

@@ -1,5 +1,6 @@
 //! A flow while it lives: its two directions, and the paths that their packets take.
 
+mod association;
 mod half;
 mod silence;
 
@@ -84,26 +85,6 @@ impl Conn {
         self.parties.move_one(source, destination)
     }
 
-    /// A packet of an association with this tag goes between these; gives its direction.
-    pub(in crate::analyze) fn tagged(&mut self, tag: u32, source: End, destination: End) -> usize {
-        let by_tag = self.tags.direction(tag);
-        let direction = by_tag.unwrap_or_else(|| self.direction(source, destination));
-        self.parties.learn(direction, source, destination);
-        self.tags.carried(direction, tag);
-        direction
-    }
-
-    /// INIT or INIT ACK: the tag that the other direction will carry, and the first TSN of this one.
-    pub(in crate::analyze) const fn initiates(&mut self, direction: usize, tag: u32, tsn: u32) {
-        self.tags.asked_for(direction, tag);
-        self.begins(direction, tsn);
-    }
-
-    /// Whether an INIT of this direction, which asks for this tag, begins another association between the same ends.
-    pub(in crate::analyze) fn is_replaced_by_init(&self, direction: usize, tag: Option<u32>) -> bool {
-        self.closing.has_begun() && self.tags.are_replaced(direction, tag)
-    }
-
     /// The first sequence number of data of this direction.
     pub(in crate::analyze) const fn begins(&mut self, direction: usize, seq: u32) {
         self.halves[direction].begin(seq);
@@ -112,7 +93,11 @@ impl Conn {
     /// Whether a SYN of this direction, with this first sequence number of data, begins another connection between the same
     /// ends.
     pub(in crate::analyze) fn is_replaced_by_syn(&self, direction: usize, first: u32) -> bool {
-        self.halves[direction].begins_otherwise(first) && (self.has_data() || self.closing.has_begun())
+        match self.halves[direction].begins_otherwise(first) {
+            Some(otherwise) => otherwise && (self.has_data() || self.closing.has_begun()),
+            // what had begun before it was captured, and has been closed since
+            None => self.closing.has_begun(),
+        }
     }
 
     /// What is said over UDP tells that it is of this protocol. Whether that can be: what it is, it remains.
@@ -172,7 +157,21 @@ impl Conn {
         self.paths.take(way, sight)
     }
 
-    /// An item of data of this direction. Gives whether it counts.
+    /// Whether a packet of this direction, which is known by what it carries, was captured on another interface a moment ago,
+    /// or outside of a tunnel.
+    pub(in crate::analyze) fn is_captured_twice(
+        &mut self,
+        direction: usize,
+        sight: &Sight,
+        what: u64,
+    ) -> bool {
+        let the_senders = self.path_is_the_senders();
+        let several = self.paths.are_several();
+        self.halves[direction].is_packet_captured_twice(sight, what, the_senders, several)
+    }
+
+    /// An item of data of this direction; its packet has an identification, or none that tells copies apart. Gives whether it
+    /// counts.
     pub(in crate::analyze) fn data(
         &mut self,
         direction: usize,
@@ -260,8 +259,9 @@ impl Conn {
         direction: usize,
         role: Role,
         what: u64,
+        limits: &Limits,
     ) -> Option<u32> {
-        self.halves[direction].number_of_datagram(role, what)
+        self.halves[direction].number_of_datagram(role, what, limits)
     }
 
     /// A segment of this direction without data repeats what was acknowledged: a keepalive or window probe (RFC 9293 sections
