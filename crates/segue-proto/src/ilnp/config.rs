@@ -1,6 +1,7 @@
 //! What can be set on the shim.
 
 use crate::time::Duration;
+use core::net::Ipv6Addr;
 use segue_wire::PseudoRule;
 use segue_wire::ilnp::{Locator, LocatorUpdate, Nid};
 use serde::{Deserialize, Serialize};
@@ -78,8 +79,10 @@ pub struct Config {
     pub silent_packets: u32,
     /// See `silent_packets`.
     pub silent_time: Duration,
-    /// Unanswered packets with a nonce after which a peer is taken for one that speaks only IPv6, if `fallback_time` has
-    /// passed too (RFC 6741 section 10). Nothing never falls back for want of answers.
+    /// Unanswered packets with a nonce after which a peer that was called at an address is taken for one that speaks only IPv6,
+    /// if `fallback_time` has passed too (RFC 6741 section 10). While plain IPv6 is not answered either, packets go in both
+    /// forms by turns. Of a peer that is called by its identity, or is one of `peers`, silence says nothing. Nothing never
+    /// falls back for want of answers.
     pub fallback_after: Option<u32>,
     /// See `fallback_after`.
     pub fallback_time: Duration,
@@ -326,6 +329,13 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Whether the node with this identity is known to speak ILNPv6: an identity of the prefix is given by names and
+    /// configuration to nobody else.
+    pub(super) fn knows_to_speak_ilnp(&self, identity: Ipv6Addr) -> bool {
+        let nid = Nid::of(identity);
+        Locator::of(identity) == self.identity_prefix || self.peers.iter().any(|p| p.nid == nid)
     }
 
     /// Bytes by which packets grow that carry this host's nonce.

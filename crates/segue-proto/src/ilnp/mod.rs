@@ -22,8 +22,10 @@
 //! - *handoff* (RFC 6743). When the set of locators changes, every peer with a session is told by a Locator Update, which
 //!   is retransmitted until acknowledged. Hard and soft handoff, and several locators in use: [`Handoff`].
 //! - *recovery*. When updates go unanswered, or a peer is silent, the directory is asked where the peer is.
-//! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem,
-//!   or that does not answer at all, gets plain IPv6. The parameter problem must quote our addresses and our nonce.
+//! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem gets plain
+//!   IPv6. The parameter problem must quote our addresses and our nonce. So does one that does not answer at all, if nothing
+//!   says that it speaks ILNPv6 ([`Config::fallback_after`]). What is answered in plain IPv6 stays that, since the peer's transport knows
+//!   it by this host's address; every ten minutes a call tries the nonce again, and falls back to the same session.
 //! - *errors*. ICMPv6 errors about packets of a session quote locators and a nonce; they are given identities on the way up, if
 //!   both are right. What this host's transports say of the peer's packets: see [`Config::translate_errors`].
 //! - *fragments* of a kernel's datagrams go each by itself, with its own nonce in front of the fragment header.
@@ -117,7 +119,7 @@ pub use counters::Counters;
 pub use direct::{Direct, Past};
 pub use local::{Advertised, LocalLocator, LocatorState};
 pub use machine::Ilnp;
-pub use mode::Mode;
+pub use mode::{Mode, Plain};
 pub use remote_locators::RemoteLocator;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};
 pub use session_key::SessionKey;

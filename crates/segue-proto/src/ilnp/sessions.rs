@@ -250,24 +250,24 @@ impl Ilcc {
     /// Two sessions turn out to be one: the peer called while it was called. That of this host's call, `called`, goes on with
     /// the nonces of the peer's, `other`.
     pub fn join(&mut self, called: SessionKey, other: SessionKey) {
-        let Some(node) = self.nodes.get_mut(&called.nid()) else {
-            return;
-        };
-        let Some(at) = node.sessions.iter().position(|c| c.key() == other) else {
-            return;
-        };
-        let gone = node.sessions.remove(at);
-        self.len -= 1;
-        for known in node
-            .flows
-            .values_mut()
-            .filter(|known| known.owner == other.number())
+        if let Some(gone) = self.merge(called, other)
+            && let Some(session) = self.by_key_mut(called)
         {
-            known.owner = called.number();
-        }
-        if let Some(session) = node.sessions.iter_mut().find(|c| c.key() == called) {
             session.join(gone);
         }
+    }
+
+    /// The flows of `other` are those of `session` from now on. What `other` was.
+    pub fn merge(&mut self, session: SessionKey, other: SessionKey) -> Option<Correspondent> {
+        let node = self.nodes.get_mut(&session.nid())?;
+        let at = node.sessions.iter().position(|c| c.key() == other)?;
+        let gone = node.sessions.remove(at);
+        self.len -= 1;
+        let flows = node.flows.values_mut();
+        for known in flows.filter(|known| known.owner == other.number()) {
+            known.owner = session.number();
+        }
+        Some(gone)
     }
 
     /// Forgets those that were last used before `since`.

@@ -1,6 +1,7 @@
 //! The rules that need no network. What hosts do together is in `tests/conformance/tests/rfc674*.rs`.
 
 mod calls;
+mod fallback;
 
 use super::config::{Handoff, PeerConfig, Trigger};
 use super::correspondent::Correspondent;

@@ -9,7 +9,7 @@ use super::config::Config;
 use super::contact::Contact;
 use super::local::{Advertised, LocatorState};
 use super::look_ups::LookUps;
-use super::mode::Mode;
+use super::mode::{Mode, Plain};
 use super::outbox::Outbox;
 use super::parties::Parties;
 use super::remote_locators::{RemoteLocator, RemoteLocators};
@@ -142,9 +142,9 @@ impl Correspondent {
         self.parties
     }
 
-    /// It speaks only IPv6.
+    /// It has shown that it speaks plain IPv6.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.mode, Mode::Plain { .. })
+        self.mode.plain().is_some_and(Plain::is_shown)
     }
 
     /// The nonce in packets to it.
@@ -356,17 +356,10 @@ impl Correspondent {
         self.contact.has_heard_enough() && self.knows_our_nonce()
     }
 
-    /// It speaks only IPv6, between these addresses.
-    pub(super) fn fall_back(&mut self, local: Ipv6Addr, remote: Ipv6Addr) {
-        self.mode = Mode::Plain { local, remote };
+    /// It is spoken to in plain IPv6 from now on, or still.
+    pub(super) fn fall_back(&mut self, plain: Plain) {
+        self.mode = Mode::Plain(plain);
         self.telling.stop();
-    }
-
-    /// It speaks only IPv6, and the address of ours that it knew is gone.
-    pub(super) fn fall_back_to(&mut self, local: Ipv6Addr) {
-        if let Mode::Plain { remote, .. } = self.mode {
-            self.mode = Mode::Plain { local, remote };
-        }
     }
 }
 

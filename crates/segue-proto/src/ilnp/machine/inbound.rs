@@ -194,23 +194,25 @@ impl Ilnp {
             return Some(key);
         };
         let counters = &mut self.out.counters;
-        match (owner.mode(), owner.remote_nonce()) {
+        match owner.remote_nonce() {
             _ if owner.local_nid() != local_nid => counters.second_session += 1,
-            (Mode::Plain { .. }, _) => counters.unexpected_nonce += 1,
-            (_, None) if owner.is_at(Locator::of(source)) => {
+            _ if owner.is_plain() => counters.unexpected_nonce += 1,
+            None if owner.is_at(Locator::of(source)) => {
                 let key = owner.key();
                 if let Some(known) = known {
                     self.ilcc.join(key, known);
                     self.settle_handover();
                 }
+                // the call is answered, and in vain no longer
+                let _ = self.ilcc.use_flow(now, key, flow);
                 return Some(key);
             }
             // RFC 6744 section 4: from a locator that is not the correspondent's, without its nonce
-            (_, None) => {
+            None => {
                 counters.wrong_locator += 1;
                 owner.look_up(now, &mut self.out);
             }
-            (_, Some(_)) => counters.wrong_nonce += 1,
+            Some(_) => counters.wrong_nonce += 1,
         }
         None
     }
@@ -220,12 +222,9 @@ impl Ilnp {
     fn take_without_nonce(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
-        let plain = Mode::Plain {
-            local: destination,
-            remote: source,
-        };
+        let is_plain = |c: &&Correspondent| c.mode().is_plain_between(destination, source);
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
-        let known = self.ilcc.between(nid, local_nid).find(|c| c.mode() == plain);
+        let known = self.ilcc.between(nid, local_nid).find(is_plain);
         let key = match known.map(Correspondent::key) {
             Some(key) => Some(key),
             None if bare => self.session_at(now, packet),
@@ -236,7 +235,8 @@ impl Ilnp {
         };
         let old = sum_in_bytes(packet);
         let identity = peer.identity();
-        if peer.mode() == plain {
+        if let Some(plain) = peer.mode().plain() {
+            peer.fall_back(plain.heard(now));
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {

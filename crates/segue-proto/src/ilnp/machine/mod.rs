@@ -428,8 +428,8 @@ impl Shim for Ilnp {
     }
 
     fn overhead(&self, peer: Ipv6Addr) -> u32 {
-        match self.ilcc.called(peer).map(Correspondent::mode) {
-            Some(Mode::Plain { .. }) => 0,
+        match self.ilcc.called(peer) {
+            Some(peer) if peer.is_plain() => 0,
             _ => self.config.nonce_overhead(),
         }
     }
