@@ -86,7 +86,10 @@ pub struct Config {
     pub fallback_after: Option<u32>,
     /// See `fallback_after`.
     pub fallback_time: Duration,
-    /// What is known of a peer is forgotten after so long without a packet to it or from it (RFC 6741 section 5.2).
+    /// What is known of a peer is forgotten after so long without a packet to it or from it (RFC 6741 section 5.2), and after five minutes at
+    /// most if it never answered, or called and did not carry on. Half a day is more than a night's sleep, and than TCP waits
+    /// before it asks whether the other end of a silent connection is there (two hours, RFC 9293 section 3.8.4): what a
+    /// session is forgotten for before that is room.
     pub idle_timeout: Duration,
     /// Time for which a peer's locator counts as active after its last use (RFC 6741 section 5).
     pub active_time: Duration,
@@ -125,7 +128,7 @@ impl Default for Config {
             silent_time: Duration::from_secs(3),
             fallback_after: Some(3),
             fallback_time: Duration::from_secs(2),
-            idle_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(43_200),
             active_time: Duration::from_secs(30),
             max_correspondents: 4096,
             max_held: 16,

@@ -5,7 +5,8 @@ use super::errors::quote_as_sent;
 use crate::contract::{InterfaceId, Transmit};
 use crate::ilnp::config::{Identifiers, NonceIn, Sharing};
 use crate::ilnp::correspondent::{Again, Correspondent};
-use crate::ilnp::flow::{Flow, is_answer, is_call};
+use crate::ilnp::flow::{Flow, is_answer, is_call, may_be_first};
+use crate::ilnp::flows::QUIET;
 use crate::ilnp::local::LocalLocators;
 use crate::ilnp::mode::{Mode, Plain};
 use crate::ilnp::nonce;
@@ -72,7 +73,8 @@ impl Ilnp {
             }
             Mode::Ilnp => {
                 let contact = peer.contact();
-                if contact.is_silent(now, config.silent_packets, config.silent_time) {
+                let is_silent = contact.is_silent(now, config.silent_packets, config.silent_time);
+                if is_silent || contact.is_unheard_after_quiet(now) {
                     peer.look_up(now, &mut self.out);
                 }
             }
@@ -149,7 +151,7 @@ impl Ilnp {
         let config = &self.config;
         let peer = self
             .ilcc
-            .on_the_way_to(now, packet.ip.destination, flow, || is_call(packet))?;
+            .on_the_way_to(now, packet.ip.destination, flow, packet)?;
         if config.nonce_in != NonceIn::Every {
             return None;
         }
@@ -167,12 +169,10 @@ impl Ilnp {
     /// peer began gets answers only: where that peer is, nobody but itself has said.
     fn session_for(&mut self, now: Instant, flow: Flow, packet: &Packet) -> Option<SessionKey> {
         let destination = packet.ip.destination;
-        let known = self
-            .ilcc
-            .on_the_way_to(now, destination, flow, || is_call(packet));
-        if let Some(peer) = known {
+        if let Some(peer) = self.ilcc.on_the_way_to(now, destination, flow, packet) {
             return Some(peer.key());
         }
+        let may_be_first = may_be_first(packet);
         let called = self.ilcc.called(destination).map(Correspondent::key);
         if called.is_none() && is_answer(packet) {
             // to a session that had to make room: a call that begins with an answer would tell its peer nothing
@@ -181,7 +181,14 @@ impl Ilnp {
         }
         let called = called.filter(|key| !(is_call(packet) && self.is_called_otherwise(now, *key)));
         let key = called.or_else(|| self.call(now, destination))?;
-        self.ilcc.claim(key, flow, now);
+        // what goes on with a connection whose session is forgotten leads nowhere yet: if its peer speaks, it is the peer's
+        let leads = self
+            .ilcc
+            .by_key(key)
+            .is_some_and(|c| c.mode() != Mode::Unresolved);
+        if leads || may_be_first {
+            self.ilcc.claim_for(now, key, flow, may_be_first);
+        }
         Some(key)
     }
 
@@ -297,7 +304,7 @@ impl Ilnp {
             }
         }
         if self.sweep.is_none() {
-            self.sweep = Some(now + self.config.idle_timeout);
+            self.sweep = Some(now + self.config.idle_timeout.min(QUIET));
             self.find_timeout();
         }
         let nonce = nonce.unwrap_or_else(|| nonce::choose(self.config.nonce, &mut *self.secrets));
