@@ -190,6 +190,21 @@ impl Ilcc {
         (session.is_called() || !is_call(packet)).then_some(session)
     }
 
+    /// The session of a packet that no flow leads to: the one of this host's calls. But one that calls nobody is of a connection of which
+    /// the flow was forgotten: of the one session that has so many that it forgets them; or, where this host has called
+    /// nobody, of the one that there is. With two, nobody knows.
+    pub fn without_flow(&self, identity: Ipv6Addr, calls_nobody: bool) -> Option<SessionKey> {
+        let called = self.called(identity).map(Correspondent::key);
+        let node = self.nodes.get(&Nid::of(identity)).filter(|_| calls_nobody);
+        let Some(node) = node else { return called };
+        let living = || self.of_identity(identity).filter(|c| c.remote_nonce().is_some());
+        let full = living().filter(|c| node.flows.is_full(c.key().number()));
+        let living = living().map(Correspondent::key);
+        only(full.map(Correspondent::key))
+            .or(called)
+            .or_else(|| only(living))
+    }
+
     /// Has `flow` begin in a session, with what may begin something or not.
     pub fn claim_for(&mut self, now: Instant, key: SessionKey, flow: Flow, may_be_first: bool) {
         self.claim(key, flow, now);
@@ -353,6 +368,12 @@ impl Worth {
 fn forgotten_at(session: &Correspondent, idle: Duration) -> Instant {
     let lasts = session.is_answered() && Worth::of(session) > Worth::OnePacket;
     session.contact().used() + if lasts { idle } else { idle.min(QUIET) }
+}
+
+/// What there is, if there is one.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next();
+    first.filter(|_| all.next().is_none())
 }
 
 /// What is left of a session that is no longer in the cache.

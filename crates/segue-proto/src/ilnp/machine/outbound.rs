@@ -173,7 +173,7 @@ impl Ilnp {
             return Some(peer.key());
         }
         let may_be_first = may_be_first(packet);
-        let called = self.ilcc.called(destination).map(Correspondent::key);
+        let called = self.ilcc.without_flow(destination, !may_be_first);
         if called.is_none() && is_answer(packet) {
             // to a session that had to make room: a call that begins with an answer would tell its peer nothing
             self.out.counters.no_session += 1;

@@ -288,3 +288,44 @@ fn a_peer_that_does_not_answer_after_a_quiet_time_is_looked_up_at_once() {
         assert_eq!(is_asked(&mut shim), asked, "{s}");
     }
 }
+
+#[test]
+fn of_very_many_connections_of_a_peer_none_is_given_to_a_call() {
+    let calls = |shim: &mut Ilnp, ports: core::ops::Range<u16>| {
+        for port in ports {
+            assert!(is_heard(shim, 2, (2, 7), tcp(port, 80, TcpFlags::SYN)));
+        }
+    };
+    // one that calls nobody, and one that has called the peer as well
+    for calls_too in [false, true] {
+        let mut shim = if calls_too { caller() } else { host(|_| {}) };
+        let mut own_nonce = None;
+        if calls_too {
+            own_nonce = sent(&mut shim, 0, tcp(9, 22, TcpFlags::SYN)).map(|(_, nonce)| nonce);
+            assert!(is_heard(&mut shim, 0, (2, 3), tcp(22, 9, SYN_ACK)));
+        }
+        calls(&mut shim, 1000..1300);
+        for port in [1000, 1299] {
+            let (there, nonce) = sent(&mut shim, 3, tcp(80, port, TcpFlags::ACK)).expect("the peer is known");
+            assert_eq!(there, locator(2));
+            assert_ne!(Some(nonce), own_nonce);
+            assert!(is_heard(&mut shim, 3, (2, 7), tcp(port, 80, TcpFlags::ACK)));
+        }
+        assert_eq!(shim.counted().look_ups, 0);
+    }
+    // with two that say they are the peer, nobody knows; a call is a call
+    let mut shim = host(|_| {});
+    calls(&mut shim, 1000..1300);
+    assert_eq!(to(&mut shim, 3, tcp(81, 5, TcpFlags::SYN)), None);
+    assert_eq!(shim.counted().look_ups, 1);
+    let mut shim = host(|_| {});
+    for number in [7, 8] {
+        assert!(is_heard(
+            &mut shim,
+            2,
+            (2, number),
+            tcp(number.into(), 80, TcpFlags::SYN)
+        ));
+    }
+    assert_eq!(to(&mut shim, 3, tcp(80, 5, TcpFlags::ACK)), None);
+}
