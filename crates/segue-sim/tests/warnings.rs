@@ -62,21 +62,26 @@ fn a_host_out_of_all_coverage_is_told_with_when_and_how_long() {
 
 #[test]
 fn a_fallback_to_plain_ipv6_is_told() {
-    // it calls before the mobile node has an address, and takes its silence for ignorance of ILNP
+    // the mobile node calls a host whose kernel reports the nonce
     let set = [
+        ("duration", "20 s"),
+        ("application.0.from", "mn"),
+        ("application.0.to", "cn"),
+        ("host.0.plain", "true"),
+    ];
+    let m = metrics(ILNP, &set, 1);
+    let [(Some("mn"), text)] = warned(&m, WarningKind::Fallback)[..] else {
+        panic!("{:?}", m.warnings)
+    };
+    assert!(text.starts_with("`mn` fell back to plain IPv6 with "), "{text}");
+    assert_eq!(warned(&metrics(ILNP, &set[..3], 1), WarningKind::Fallback), []);
+    // one that calls before the other has an address does not take its silence for ignorance of ILNP
+    let early = [
         ("duration", "30 s"),
         ("application.0.start", "1 s"),
         ("ilnp.fallback_after", "1"),
     ];
-    let m = metrics(ILNP, &set, 1);
-    let [(Some("cn"), text)] = warned(&m, WarningKind::Fallback)[..] else {
-        panic!("{:?}", m.warnings)
-    };
-    assert!(
-        text.starts_with("`cn` fell back to plain IPv6 with `mn` at "),
-        "{text}"
-    );
-    assert_eq!(warned(&metrics(ILNP, &set[..1], 1), WarningKind::Fallback), []);
+    assert_eq!(warned(&metrics(ILNP, &early, 1), WarningKind::Fallback), []);
 }
 
 #[test]

@@ -302,12 +302,15 @@ impl Client {
     }
 
     /// Takes a lease. Times of 0 are the client's to choose: 0.5 and 0.8 of the preferred lifetime, as a server would
-    /// (sections 14.2 and 21.4).
+    /// (section 21.4). Of an address that is deprecated already, or will be within a second, that is no time at all, and the client "MUST
+    /// choose a time to avoid packet storms. In particular, it MUST NOT transmit immediately" (section 14.2): it waits as long
+    /// as for an answer to the first RENEW.
     fn lease(&mut self, now: Instant, address: IaAddress, server: Bytes, t1_s: u32, t2_s: u32) {
         let preferred = u64::from(address.preferred_lifetime_s);
         let at = |told: u32, otherwise: u64| match told {
             u32::MAX => None,
             0 if address.preferred_lifetime_s == u32::MAX => None,
+            0 if preferred < 2 => Some(now + self.config.ren_timeout),
             0 => Some(now + Duration::from_secs(otherwise)),
             told => Some(now + Duration::from_secs(u64::from(told))),
         };

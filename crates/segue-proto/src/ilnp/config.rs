@@ -1,6 +1,7 @@
 //! What can be set on the shim.
 
 use crate::time::Duration;
+use core::net::Ipv6Addr;
 use segue_wire::PseudoRule;
 use segue_wire::ilnp::{Locator, LocatorUpdate, Nid};
 use serde::{Deserialize, Serialize};
@@ -78,12 +79,17 @@ pub struct Config {
     pub silent_packets: u32,
     /// See `silent_packets`.
     pub silent_time: Duration,
-    /// Unanswered packets with a nonce after which a peer is taken for one that speaks only IPv6, if `fallback_time` has
-    /// passed too (RFC 6741 section 10). Nothing never falls back for want of answers.
+    /// Unanswered packets with a nonce after which a peer that was called at an address is taken for one that speaks only IPv6,
+    /// if `fallback_time` has passed too (RFC 6741 section 10). While plain IPv6 is not answered either, packets go in both
+    /// forms by turns. Of a peer that is called by its identity, or is one of `peers`, silence says nothing. Nothing never
+    /// falls back for want of answers.
     pub fallback_after: Option<u32>,
     /// See `fallback_after`.
     pub fallback_time: Duration,
-    /// What is known of a peer is forgotten after so long without a packet to it or from it (RFC 6741 section 5.2).
+    /// What is known of a peer is forgotten after so long without a packet to it or from it (RFC 6741 section 5.2), and after five minutes at
+    /// most if it never answered, or called and did not carry on. Half a day is more than a night's sleep, and than TCP waits
+    /// before it asks whether the other end of a silent connection is there (two hours, RFC 9293 section 3.8.4): what a
+    /// session is forgotten for before that is room.
     pub idle_timeout: Duration,
     /// Time for which a peer's locator counts as active after its last use (RFC 6741 section 5).
     pub active_time: Duration,
@@ -122,7 +128,7 @@ impl Default for Config {
             silent_time: Duration::from_secs(3),
             fallback_after: Some(3),
             fallback_time: Duration::from_secs(2),
-            idle_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(43_200),
             active_time: Duration::from_secs(30),
             max_correspondents: 4096,
             max_held: 16,
@@ -326,6 +332,13 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Whether the node with this identity is known to speak ILNPv6: an identity of the prefix is given by names and
+    /// configuration to nobody else.
+    pub(super) fn knows_to_speak_ilnp(&self, identity: Ipv6Addr) -> bool {
+        let nid = Nid::of(identity);
+        Locator::of(identity) == self.identity_prefix || self.peers.iter().any(|p| p.nid == nid)
     }
 
     /// Bytes by which packets grow that carry this host's nonce.

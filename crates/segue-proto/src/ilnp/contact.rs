@@ -1,15 +1,18 @@
 //! When a peer was heard, and when it was sent to.
 
+use super::flows::{QUIET, REPEATED};
 use crate::time::{Duration, Instant};
 
 /// How lately, and how often, a peer was heard and sent to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contact {
-    /// Last packet to it or from it.
+    /// Last packet of a transport to it or from it. That two hosts tell each other again where they are keeps nothing alive.
     used: Instant,
     /// Packets sent since it was last heard, and since when.
     unheard: u32,
     unheard_since: Instant,
+    /// Something was begun after a quiet time, and it was not heard since.
+    begun_after_quiet: bool,
     /// Packets heard from it since the first nonce was sent to it.
     heard: u32,
     /// Packets heard from it.
@@ -26,6 +29,7 @@ impl Contact {
             used: now,
             unheard: 0,
             unheard_since: now,
+            begun_after_quiet: false,
             heard: 0,
             packets_heard: 0,
             contacted: false,
@@ -33,12 +37,17 @@ impl Contact {
         }
     }
 
+    /// Its transports were heard, or are spoken to.
+    pub fn on_used(&mut self, now: Instant) {
+        self.used = self.used.max(now);
+    }
+
     /// The peer was heard, and it was the peer.
     pub fn on_heard(&mut self, now: Instant) {
-        self.used = self.used.max(now);
         // what was carried past the machine is told afterwards
         if self.unheard_since <= now {
             self.unheard = 0;
+            self.begun_after_quiet = false;
         }
         self.heard = self.heard.saturating_add(u32::from(self.contacted));
         self.packets_heard = self.packets_heard.saturating_add(1);
@@ -59,14 +68,24 @@ impl Contact {
         self.unheard = self.unheard.saturating_add(1);
     }
 
+    /// Something begins after a quiet time.
+    pub fn on_begun_after_quiet(&mut self) {
+        self.begun_after_quiet = true;
+    }
+
     /// Of two sessions that turn out to be one: packets have gone to the other, or not.
     pub fn join(&mut self, other: &Self) {
         self.contacted = other.contacted;
     }
 
-    /// Last packet to it or from it.
+    /// Last packet of a transport to it or from it.
     pub fn used(&self) -> Instant {
         self.used
+    }
+
+    /// Whether there was none for so long that it may have been started again since.
+    pub fn is_quiet(&self, now: Instant) -> bool {
+        now.since(self.used) >= QUIET
     }
 
     /// Whether any packet has been sent to it.
@@ -97,6 +116,12 @@ impl Contact {
     /// Whether so many packets have gone unanswered for so long.
     pub fn is_silent(&self, now: Instant, packets: u32, time: Duration) -> bool {
         self.has_unheard(packets) && now.since(self.unheard_since) >= time
+    }
+
+    /// Whether what was begun after a quiet time was repeated, or goes on, unanswered: what was known of the peer may be of before
+    /// it was started again, elsewhere.
+    pub fn is_unheard_after_quiet(&self, now: Instant) -> bool {
+        self.begun_after_quiet && self.is_silent(now, 1, REPEATED)
     }
 
     /// When it was last heard at a locator that it has.

@@ -22,8 +22,10 @@
 //! - *handoff* (RFC 6743). When the set of locators changes, every peer with a session is told by a Locator Update, which
 //!   is retransmitted until acknowledged. Hard and soft handoff, and several locators in use: [`Handoff`].
 //! - *recovery*. When updates go unanswered, or a peer is silent, the directory is asked where the peer is.
-//! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem,
-//!   or that does not answer at all, gets plain IPv6. The parameter problem must quote our addresses and our nonce.
+//! - *fallback* (RFC 6741 section 10). A peer whose kernel answers the nonce option with an ICMPv6 parameter problem gets plain
+//!   IPv6. The parameter problem must quote our addresses and our nonce. So does one that does not answer at all, if nothing
+//!   says that it speaks ILNPv6 ([`Config::fallback_after`]). What is answered in plain IPv6 stays that, since the peer's transport knows
+//!   it by this host's address; every ten minutes a call tries the nonce again, and falls back to the same session.
 //! - *errors*. ICMPv6 errors about packets of a session quote locators and a nonce; they are given identities on the way up, if
 //!   both are right. What this host's transports say of the peer's packets: see [`Config::translate_errors`].
 //! - *fragments* of a kernel's datagrams go each by itself, with its own nonce in front of the fragment header.
@@ -61,6 +63,14 @@
 //!   nothing was heard, in its flow, from a locator of the peer, may have another nonce: it begins a session of its own, which is that of
 //!   calls from then on, with this host's nonce, which the peer has just learnt. What flows there were stay with the old one.
 //!
+//! Sessions last for as long as connections do that nobody ends ([`Config::idle_timeout`]), since a peer whose nonce was forgotten is
+//! somebody else. In one that was quiet for five minutes something may begin anew that has another nonce: what this host says
+//! first is answered, from where the peer is, as a call is that was repeated in vain; and a call of the peer's goes up, or a
+//! datagram from where it is confirmed to be, into a session of its own. The old session stays beside it, and takes its flows
+//! back by its nonce. Whoever forges that, off the path, has of a connection that lives what he would have with plain
+//! IPv6: one packet that this host's transport refuses. Of ports without a connection he has what is sent between
+//! them until the peer speaks there.
+//!
 //! A flow belongs to one session of an identifier; packets of it with the nonce of another are dropped. So nobody off the path,
 //! who has not seen a nonce, leads a call of this host's elsewhere, or puts a packet into a flow that he did not
 //! begin. What is left to him: flows of protocols without a handshake between two ports that he knows beforehand, if he is
@@ -70,8 +80,8 @@
 //!
 //! When the cache is full, sessions go of which one packet was heard before those that carry on, and these before calls of
 //! this host's; calls that wait for a look-up are the last. Whoever sends twice in every name that he makes up still drives
-//! out sessions that peers began and that are idle. They are begun again by what the peer sends next, but for what
-//! answers: a SYN with ACK of a session that is gone is dropped, since as a call it would go to somebody else.
+//! out sessions that peers began and that are idle. They are begun again by what the peer sends next; what this host sends next
+//! begins nothing, but for datagrams: it says nothing to anybody else, and leads nowhere until the peer has spoken.
 //!
 //! *That a peer is where it says* nobody checks in RFC 6743: who holds a session, and so a valid nonce, can have what goes to
 //! him go to the network of somebody else: as much as the transport above sends to one who acknowledges blindly. With
@@ -91,6 +101,7 @@ mod correspondent;
 mod counters;
 mod direct;
 mod flow;
+mod flows;
 mod fragments;
 mod handover;
 mod local;
@@ -117,7 +128,7 @@ pub use counters::Counters;
 pub use direct::{Direct, Past};
 pub use local::{Advertised, LocalLocator, LocatorState};
 pub use machine::Ilnp;
-pub use mode::Mode;
+pub use mode::{Mode, Plain};
 pub use remote_locators::RemoteLocator;
 pub use rewriter::{LocatorMapping, Rewriter, RewriterConfig, RewriterCounters};
 pub use session_key::SessionKey;

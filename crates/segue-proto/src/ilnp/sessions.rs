@@ -6,10 +6,12 @@
 //! to the session that it began in.
 
 use super::correspondent::Correspondent;
-use super::flow::Flow;
+use super::flow::{Flow, answers_call, is_call, may_be_first};
+use super::flows::{Flows, QUIET};
 use super::session_key::SessionKey;
 use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
+use segue_wire::Packet;
 use segue_wire::ilnp::{Nid, Nonce};
 use std::collections::BTreeMap;
 
@@ -17,47 +19,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 struct Node {
     sessions: Vec<Correspondent>,
-    /// Each flow with what transports call the peer.
-    flows: BTreeMap<(Flow, Ipv6Addr), Known>,
-}
-
-/// What is known of a flow.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// The number of its session.
-    owner: u64,
-    used: Instant,
-    /// The last call in it was repeated because nothing was heard.
-    in_vain: bool,
+    flows: Flows,
 }
 
 impl Node {
-    fn forget_flows_of(&mut self, key: SessionKey) {
-        self.flows.retain(|_, known| known.owner != key.number());
+    fn session(&self, number: u64) -> Option<&Correspondent> {
+        self.sessions.iter().find(|c| c.key().number() == number)
     }
 
-    /// Gives `flow` to a session, and takes the one that was used least lately from it if it has too many.
-    fn claim(&mut self, number: u64, flow: Flow, now: Instant) {
-        let Some(session) = self.sessions.iter().find(|c| c.key().number() == number) else {
-            return;
-        };
-        let flow = (flow, session.identity());
-        let mine = |(_, known): &(&(Flow, Ipv6Addr), &Known)| known.owner == number;
-        if !self.flows.contains_key(&flow)
-            && self.flows.len() >= MAX_FLOWS
-            && self.flows.iter().filter(mine).count() >= MAX_FLOWS
-        {
-            let oldest = self.flows.iter().filter(mine).min_by_key(|(_, known)| known.used);
-            if let Some(oldest) = oldest.map(|(flow, _)| *flow) {
-                self.flows.remove(&oldest);
-            }
-        }
-        let known = Known {
-            owner: number,
-            used: now,
-            in_vain: false,
-        };
-        self.flows.insert(flow, known);
+    /// The identity by which transports know the peer of a session.
+    fn identity(&self, key: SessionKey) -> Option<Ipv6Addr> {
+        self.session(key.number()).map(Correspondent::identity)
     }
 }
 
@@ -109,24 +81,20 @@ impl Ilcc {
 
     /// A call goes to `identity`: the first of its flow, or one that is repeated because nothing was heard since.
     pub fn note_call(&mut self, now: Instant, identity: Ipv6Addr, flow: Flow) {
-        let Some(node) = self.nodes.get_mut(&Nid::of(identity)) else {
+        let Some(Node { sessions, flows }) = self.nodes.get_mut(&Nid::of(identity)) else {
             return;
         };
-        if let Some(known) = node.flows.get_mut(&(flow, identity)) {
-            let session = node.sessions.iter().find(|c| c.key().number() == known.owner);
-            let is_unheard = session.is_some_and(|c| c.contact().has_unheard(1));
-            known.in_vain = is_unheard && now.since(known.used) >= IN_VAIN;
-        }
+        flows.on_call(now, flow, identity, |owner| {
+            let session = sessions.iter().find(|c| c.key().number() == owner);
+            session.is_some_and(|c| c.contact().has_unheard(1))
+        });
     }
 
-    /// Whether the last call of a flow of a session was one that was repeated because nothing was heard.
-    pub fn is_called_in_vain(&self, key: SessionKey, flow: Flow) -> bool {
-        let Some(node) = self.nodes.get(&key.nid()) else {
-            return false;
-        };
-        let session = node.sessions.iter().find(|c| c.key() == key);
-        let known = session.and_then(|c| node.flows.get(&(flow, c.identity())));
-        known.is_some_and(|known| known.owner == key.number() && known.in_vain)
+    /// Whether what was sent last in a flow of a session may be answered by a peer that has been started again.
+    pub fn may_be_answered_anew(&self, key: SessionKey, flow: Flow) -> bool {
+        let node = self.nodes.get(&key.nid());
+        let known = node.and_then(|node| Some((node, node.identity(key)?)));
+        known.is_some_and(|(node, identity)| node.flows.may_be_answered_anew(flow, identity, key.number()))
     }
 
     /// Flows of a session, by protocol and ports, have been used without being seen here.
@@ -137,16 +105,9 @@ impl Ilcc {
         identity: Ipv6Addr,
         flows: impl Iterator<Item = Flow>,
     ) {
-        let Some(node) = self.nodes.get_mut(&key.nid()) else {
-            return;
-        };
-        for flow in flows {
-            if let Some(known) = node
-                .flows
-                .get_mut(&(flow, identity))
-                .filter(|f| f.owner == key.number())
-            {
-                known.used = now;
+        if let Some(node) = self.nodes.get_mut(&key.nid()) {
+            for flow in flows {
+                node.flows.refresh(now, flow, identity, key.number());
             }
         }
     }
@@ -164,39 +125,46 @@ impl Ilcc {
         let Some(node) = self.nodes.get_mut(&key.nid()) else {
             return Ok(());
         };
-        let identity = node
-            .sessions
-            .iter()
-            .find(|c| c.key() == key)
-            .map(Correspondent::identity);
-        let owner = identity.and_then(|identity| node.flows.get_mut(&(flow, identity)));
-        match owner {
-            Some(known) if known.owner == key.number() => {
-                (known.used, known.in_vain) = (now, false);
-                Ok(())
-            }
-            Some(known) => Err(SessionKey::new(key.nid(), known.owner)),
-            None => {
-                node.claim(key.number(), flow, now);
+        let Some(identity) = node.identity(key) else {
+            return Ok(());
+        };
+        match node.flows.on_heard(now, flow, identity, key.number()) {
+            Ok(()) => Ok(()),
+            Err(Some(owner)) => Err(SessionKey::new(key.nid(), owner)),
+            Err(None) => {
+                node.flows.claim(now, flow, identity, key.number());
                 Ok(())
             }
         }
     }
 
+    /// A session begins something in a flow of a quiet one's.
+    pub fn begin_in(&mut self, now: Instant, key: SessionKey, flow: Flow, is_call: bool) {
+        if let Some(node) = self.nodes.get_mut(&key.nid())
+            && let Some(identity) = node.identity(key)
+        {
+            node.flows.begin(now, flow, identity, key.number(), is_call);
+        }
+    }
+
+    /// Whether a call of a session's came in `flow`, which is another's, and was not answered.
+    pub fn is_called_by(&self, key: SessionKey, flow: Flow) -> bool {
+        let node = self.nodes.get(&key.nid());
+        let known = node.and_then(|node| Some((node, node.identity(key)?)));
+        known.is_some_and(|(node, identity)| node.flows.is_called_by(flow, identity, key.number()))
+    }
+
     /// The session to which `flow` with this identity belongs.
     pub fn owner_of(&self, identity: Ipv6Addr, flow: Flow) -> Option<SessionKey> {
         let nid = Nid::of(identity);
-        let known = self.nodes.get(&nid)?.flows.get(&(flow, identity))?;
-        Some(SessionKey::new(nid, known.owner))
+        let owner = self.nodes.get(&nid)?.flows.owner(flow, identity)?;
+        Some(SessionKey::new(nid, owner))
     }
 
     /// A session with this identifier to which `flow` belongs, by whatever identity: one that waits for an answer first.
     pub fn owner(&self, nid: Nid, flow: Flow) -> Option<SessionKey> {
         let node = self.nodes.get(&nid)?;
-        let owns = |c: &&Correspondent| {
-            let owner = node.flows.get(&(flow, c.identity()));
-            owner.is_some_and(|known| known.owner == c.key().number())
-        };
+        let owns = |c: &&Correspondent| node.flows.owner(flow, c.identity()) == Some(c.key().number());
         let owners = node.sessions.iter().filter(owns);
         owners
             .min_by_key(|c| c.remote_nonce().is_some())
@@ -210,22 +178,54 @@ impl Ilcc {
         now: Instant,
         identity: Ipv6Addr,
         flow: Flow,
-        is_call: impl FnOnce() -> bool,
+        packet: &Packet,
     ) -> Option<&mut Correspondent> {
-        let node = self.nodes.get_mut(&Nid::of(identity))?;
-        let known = node.flows.get_mut(&(flow, identity))?;
-        known.used = now;
-        let session = node
-            .sessions
+        let Node { sessions, flows } = self.nodes.get_mut(&Nid::of(identity))?;
+        let owner = flows.on_sent(now, (flow, identity), || answers_call(packet))?;
+        let session = sessions.iter_mut().find(|c| c.key().number() == owner)?;
+        if session.contact().is_quiet(now) && may_be_first(packet) {
+            flows.on_first_after_quiet(flow, identity);
+            session.begins_after_quiet();
+        }
+        (session.is_called() || !is_call(packet)).then_some(session)
+    }
+
+    /// The session of a packet that no flow leads to: the one of this host's calls. But one that calls nobody is of a connection of which
+    /// the flow was forgotten: of the one session that has so many that it forgets them; or, where this host has called
+    /// nobody, of the one that there is. With two, nobody knows.
+    pub fn without_flow(&self, identity: Ipv6Addr, calls_nobody: bool) -> Option<SessionKey> {
+        let called = self.called(identity).map(Correspondent::key);
+        let node = self.nodes.get(&Nid::of(identity)).filter(|_| calls_nobody);
+        let Some(node) = node else { return called };
+        let living = || self.of_identity(identity).filter(|c| c.remote_nonce().is_some());
+        let full = living().filter(|c| node.flows.is_full(c.key().number()));
+        let living = living().map(Correspondent::key);
+        only(full.map(Correspondent::key))
+            .or(called)
+            .or_else(|| only(living))
+    }
+
+    /// Has `flow` begin in a session, with what may begin something or not.
+    pub fn claim_for(&mut self, now: Instant, key: SessionKey, flow: Flow, may_be_first: bool) {
+        self.claim(key, flow, now);
+        let Some(Node { sessions, flows }) = self.nodes.get_mut(&key.nid()) else {
+            return;
+        };
+        let quiet = sessions
             .iter_mut()
-            .find(|c| c.key().number() == known.owner)?;
-        (session.is_called() || !is_call()).then_some(session)
+            .find(|c| c.key() == key && c.contact().is_quiet(now));
+        if let Some(session) = quiet.filter(|_| may_be_first) {
+            flows.on_first_after_quiet(flow, session.identity());
+            session.begins_after_quiet();
+        }
     }
 
     /// Has `flow` belong to a session.
     pub fn claim(&mut self, key: SessionKey, flow: Flow, now: Instant) {
-        if let Some(node) = self.nodes.get_mut(&key.nid()) {
-            node.claim(key.number(), flow, now);
+        if let Some(node) = self.nodes.get_mut(&key.nid())
+            && let Some(identity) = node.identity(key)
+        {
+            node.flows.claim(now, flow, identity, key.number());
         }
     }
 
@@ -250,40 +250,42 @@ impl Ilcc {
     /// Two sessions turn out to be one: the peer called while it was called. That of this host's call, `called`, goes on with
     /// the nonces of the peer's, `other`.
     pub fn join(&mut self, called: SessionKey, other: SessionKey) {
-        let Some(node) = self.nodes.get_mut(&called.nid()) else {
-            return;
-        };
-        let Some(at) = node.sessions.iter().position(|c| c.key() == other) else {
-            return;
-        };
-        let gone = node.sessions.remove(at);
-        self.len -= 1;
-        for known in node
-            .flows
-            .values_mut()
-            .filter(|known| known.owner == other.number())
+        if let Some(gone) = self.merge(called, other)
+            && let Some(session) = self.by_key_mut(called)
         {
-            known.owner = called.number();
-        }
-        if let Some(session) = node.sessions.iter_mut().find(|c| c.key() == called) {
             session.join(gone);
         }
     }
 
-    /// Forgets those that were last used before `since`.
-    pub fn forget_idle(&mut self, since: Instant) -> Vec<Forgotten> {
+    /// The flows of `other` are those of `session` from now on. What `other` was.
+    pub fn merge(&mut self, session: SessionKey, other: SessionKey) -> Option<Correspondent> {
+        let node = self.nodes.get_mut(&session.nid())?;
+        let at = node.sessions.iter().position(|c| c.key() == other)?;
+        let gone = node.sessions.remove(at);
+        self.len -= 1;
+        node.flows.give(other.number(), session.number());
+        Some(gone)
+    }
+
+    /// Forgets those that were not used for `idle`, or for [`QUIET`] if nothing lasting has come of them.
+    pub fn forget_idle(&mut self, now: Instant, idle: Duration) -> Vec<Forgotten> {
         let mut gone = Vec::new();
         self.nodes.retain(|_, node| {
             let before = gone.len();
-            let idle = node.sessions.extract_if(.., |c| c.contact().used() <= since);
+            let idle = node.sessions.extract_if(.., |c| forgotten_at(c, idle) <= now);
             gone.extend(idle.map(|c| Forgotten::of(&c)));
             for Forgotten { key, .. } in &gone[before..] {
-                node.forget_flows_of(*key);
+                node.flows.forget(key.number());
             }
             !node.sessions.is_empty()
         });
         self.len -= gone.len();
         gone
+    }
+
+    /// When the first of them is to be forgotten, if it is not used.
+    pub fn idle_at(&self, idle: Duration) -> Option<Instant> {
+        self.iter().map(|c| forgotten_at(c, idle)).min()
     }
 
     /// Forgets the one that is missed least (see [`Worth`]); of those that are worth the same, the one that was used least
@@ -324,7 +326,7 @@ impl Ilcc {
         let node = self.nodes.get_mut(&key.nid())?;
         let at = node.sessions.iter().position(|c| c.key() == key)?;
         let gone = node.sessions.remove(at);
-        node.forget_flows_of(key);
+        node.flows.forget(key.number());
         if node.sessions.is_empty() {
             self.nodes.remove(&key.nid());
         }
@@ -361,6 +363,19 @@ impl Worth {
     }
 }
 
+/// When a session is forgotten, if it is not used until then. Transports may go on in one in which both ends were heard; of a call
+/// that was not answered and a stranger that did not carry on there is nothing to go on with.
+fn forgotten_at(session: &Correspondent, idle: Duration) -> Instant {
+    let lasts = session.is_answered() && Worth::of(session) > Worth::OnePacket;
+    session.contact().used() + if lasts { idle } else { idle.min(QUIET) }
+}
+
+/// What there is, if there is one.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next();
+    first.filter(|_| all.next().is_none())
+}
+
 /// What is left of a session that is no longer in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forgotten {
@@ -381,10 +396,6 @@ impl Forgotten {
     }
 }
 
-/// A little less than the second after which TCP repeats a SYN (RFC 6298 section 2.1).
-const IN_VAIN: Duration = Duration::from_millis(900);
-/// Flows of one session: of more, the one that was used least lately is nobody's.
-const MAX_FLOWS: usize = 256;
 /// Sessions that peers began with one identifier.
 const MAX_UNINVITED: usize = 8;
 /// Sessions that peers began and did not carry on.

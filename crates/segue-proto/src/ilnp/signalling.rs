@@ -31,7 +31,7 @@ pub(super) fn tell(
     let advertised = local.advertised(peer.local_nid());
     let (best, preference) = advertised.first().copied()?;
     let telling = peer.telling();
-    if !telling.is_due(&advertised) {
+    if !telling.is_due(&advertised, peer.contact().is_quiet(now)) {
         return None;
     }
     let handoff = telling.is_handoff(&advertised, preference);

@@ -64,9 +64,10 @@ impl Telling {
         &self.told
     }
 
-    /// Whether there is anything new for it in what is `advertised`.
-    pub fn is_due(&self, advertised: &[Advertised]) -> bool {
-        *self.told != *advertised || self.gave_up
+    /// Whether there is anything new for it in what is `advertised`, or an update that was given up is to be taken up again:
+    /// not for one that is quiet, and need not be there any more.
+    pub fn is_due(&self, advertised: &[Advertised], is_quiet: bool) -> bool {
+        *self.told != *advertised || (self.gave_up && !is_quiet)
     }
 
     /// Whether `advertised` means another locator in use, of the preference `best`, or an update that does is under way.
@@ -189,7 +190,7 @@ impl Telling {
     ) -> Option<bool> {
         let update = self.update.take_if(|update| update.entries == entries)?;
         self.acknowledged = Some(now);
-        self.refresh = Some(now + Duration::from_nanos(lifetime.as_nanos() / 4 * 3));
+        self.refresh = Some(now + refreshed_after(lifetime));
         self.known = update.entries;
         Some(update.handoff)
     }
@@ -207,9 +208,16 @@ impl Telling {
         self.refresh = None;
     }
 
-    /// Whether it is to be told again now though nothing has changed.
-    pub fn take_refresh(&mut self, now: Instant) -> bool {
-        self.refresh.take_if(|at| *at <= now).is_some() && self.update.is_none()
+    /// Whether it is to be told again now though nothing has changed. One that is quiet is not: what it was told is over then, and as
+    /// good as any while there is no other (RFC 6741 section 5.2). It is looked at again `later`.
+    pub fn take_refresh(&mut self, now: Instant, is_quiet: bool, later: Duration) -> bool {
+        if self.refresh.take_if(|at| *at <= now).is_none() {
+            return false;
+        }
+        if is_quiet {
+            self.refresh = Some(now + later);
+        }
+        !is_quiet && self.update.is_none()
     }
 
     /// What has come of the update under way.
@@ -232,4 +240,9 @@ impl Telling {
         let update = self.update.as_ref().map(|update| update.next);
         [update, self.refresh].into_iter().flatten().min()
     }
+}
+
+/// Time after which a locator of this lifetime is told again.
+pub(super) fn refreshed_after(lifetime: Duration) -> Duration {
+    Duration::from_nanos(lifetime.as_nanos() / 4 * 3)
 }

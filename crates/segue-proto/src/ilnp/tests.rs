@@ -1,6 +1,8 @@
 //! The rules that need no network. What hosts do together is in `tests/conformance/tests/rfc674*.rs`.
 
 mod calls;
+mod fallback;
+mod quiet;
 
 use super::config::{Handoff, PeerConfig, Trigger};
 use super::correspondent::Correspondent;
@@ -704,14 +706,14 @@ fn sessions_that_were_not_used_go_with_their_flows() {
         cache.claim(key, flow(n as u16), at(n));
         keys.push(key);
     }
-    let gone = cache.forget_idle(at(2));
+    let gone = cache.forget_idle(at(2), Duration::ZERO);
     assert_eq!(gone.iter().map(|f| f.held).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(cache.len(), 1);
     assert_eq!(
         [1, 2, 3].map(|n| cache.owner(PEER, flow(n))),
         [None, None, Some(keys[2])]
     );
-    cache.forget_idle(at(3));
+    cache.forget_idle(at(3), Duration::ZERO);
     assert_eq!((cache.len(), cache.of_nid(PEER).len()), (0, 0));
 }
 

@@ -179,6 +179,11 @@ fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
         (10, 0, 1000, Some(10)),
         (FOREVER, FOREVER, 1000, None),
         (0, 0, FOREVER, None),
+        // section 14.2: not at once, whatever the lifetime; what the server says, it has
+        (0, 0, 2, Some(1)),
+        (0, 0, 1, Some(10)),
+        (0, 0, 0, Some(10)),
+        (1, 0, 0, Some(1)),
     ] {
         let it = bound(|ia| {
             (ia.t1_s, ia.t2_s) = (t1, t2);
@@ -202,6 +207,31 @@ fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
         types.push(message.message_type);
     }
     assert_eq!(types[0], MessageType::Renew);
+}
+
+#[test]
+fn an_address_that_is_deprecated_is_not_renewed_once_per_round_trip() {
+    let deprecated = |ia: &mut IaNa| {
+        ia.addresses[0].preferred_lifetime_s = 0;
+    };
+    let mut it = bound(deprecated);
+    let mut renewals = 0;
+    while it.client.poll_timeout().is_some_and(|time| time < at(600_000)) {
+        let time = it.wait();
+        let asked = it.sent();
+        let mut reply = offer(MessageType::Reply, &asked, 255);
+        if let Some(Dhcpv6Option::IaNa(ia)) = reply
+            .options
+            .iter_mut()
+            .find(|o| matches!(o, Dhcpv6Option::IaNa(_)))
+        {
+            deprecated(ia);
+        }
+        it.give(time + Duration::from_millis(1), &reply);
+        renewals += 1;
+        assert!(renewals <= 60, "{time}");
+    }
+    assert_eq!(renewals, 59);
 }
 
 /// What answers another question, and what is no answer.

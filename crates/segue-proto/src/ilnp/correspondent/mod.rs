@@ -9,7 +9,7 @@ use super::config::Config;
 use super::contact::Contact;
 use super::local::{Advertised, LocatorState};
 use super::look_ups::LookUps;
-use super::mode::Mode;
+use super::mode::{Mode, Plain};
 use super::outbox::Outbox;
 use super::parties::Parties;
 use super::remote_locators::{RemoteLocator, RemoteLocators};
@@ -142,9 +142,14 @@ impl Correspondent {
         self.parties
     }
 
-    /// It speaks only IPv6.
+    /// It has shown that it speaks plain IPv6.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.mode, Mode::Plain { .. })
+        self.mode.plain().is_some_and(Plain::is_shown)
+    }
+
+    /// It was heard, with a nonce or in plain IPv6.
+    pub(super) fn is_answered(&self) -> bool {
+        self.nonces.remote.is_some() || self.is_plain()
     }
 
     /// The nonce in packets to it.
@@ -270,11 +275,8 @@ impl Correspondent {
 impl Correspondent {
     /// The peer was heard, and it was the peer.
     pub(super) fn was_heard(&mut self, now: Instant) {
-        self.contact.on_heard(now);
-        self.look_ups.on_heard(now);
-        if let Some(way) = &mut self.reachability {
-            way.on_heard(now);
-        }
+        self.contact.on_used(now);
+        self.has_signalled(now);
     }
 
     /// The peer was heard, in a packet that is taken to be its own, from `locator`.
@@ -318,7 +320,7 @@ impl Correspondent {
         source: Locator,
     ) {
         self.accepted.accept(now, number);
-        self.was_heard(now);
+        self.has_signalled(now);
         self.mode = Mode::Ilnp;
         self.replace(now, config, told);
         self.confirm(source);
@@ -356,17 +358,10 @@ impl Correspondent {
         self.contact.has_heard_enough() && self.knows_our_nonce()
     }
 
-    /// It speaks only IPv6, between these addresses.
-    pub(super) fn fall_back(&mut self, local: Ipv6Addr, remote: Ipv6Addr) {
-        self.mode = Mode::Plain { local, remote };
+    /// It is spoken to in plain IPv6 from now on, or still.
+    pub(super) fn fall_back(&mut self, plain: Plain) {
+        self.mode = Mode::Plain(plain);
         self.telling.stop();
-    }
-
-    /// It speaks only IPv6, and the address of ours that it knew is gone.
-    pub(super) fn fall_back_to(&mut self, local: Ipv6Addr) {
-        if let Mode::Plain { remote, .. } = self.mode {
-            self.mode = Mode::Plain { local, remote };
-        }
     }
 }
 
@@ -445,6 +440,11 @@ impl Correspondent {
         self.locators.mark(now, remote);
     }
 
+    /// Something begins after a quiet time.
+    pub(super) fn begins_after_quiet(&mut self) {
+        self.contact.on_begun_after_quiet();
+    }
+
     /// The number of a packet that is shared out.
     pub(super) fn next_turn(&mut self) -> u32 {
         self.turn = self.turn.wrapping_add(1);
@@ -475,7 +475,8 @@ impl Correspondent {
     pub(super) fn way_again(&self, now: Instant, generation: u64, silent_packets: u32) -> Option<Way> {
         let way = self.way?;
         let same = way.generation == generation && way.until.is_none_or(|until| until > now);
-        (same && !self.contact.has_unheard(silent_packets) && self.mode == Mode::Ilnp).then_some(way)
+        let is_gone = self.contact.has_unheard(silent_packets) || self.contact.is_unheard_after_quiet(now);
+        (same && !is_gone && self.mode == Mode::Ilnp).then_some(way)
     }
 
     /// Packets went to it at `remote` without being seen here.

@@ -4,7 +4,7 @@ use super::Correspondent;
 use crate::ilnp::config::Config;
 use crate::ilnp::local::Advertised;
 use crate::ilnp::mode::Mode;
-use crate::ilnp::telling::{Attempt, Overdue};
+use crate::ilnp::telling::{Attempt, Overdue, refreshed_after};
 use crate::reachability::{Reachability, Step};
 use crate::time::{Duration, Instant};
 use segue_wire::ilnp::{Locator, LocatorEntry};
@@ -22,6 +22,15 @@ pub(in crate::ilnp) enum Acknowledged {
 }
 
 impl Correspondent {
+    /// The peer was heard, though none of its transports need have been.
+    pub(super) fn has_signalled(&mut self, now: Instant) {
+        self.contact.on_heard(now);
+        self.look_ups.on_heard(now);
+        if let Some(way) = &mut self.reachability {
+            way.on_heard(now);
+        }
+    }
+
     /// Begins to tell it what is `advertised`.
     pub(in crate::ilnp) fn tell(
         &mut self,
@@ -64,7 +73,7 @@ impl Correspondent {
         entries: &[LocatorEntry],
         lifetime: Duration,
     ) -> Acknowledged {
-        self.was_heard(now);
+        self.has_signalled(now);
         let probed = self.telling.probe() == Some(entries);
         if let Some(way) = self.reachability.as_mut().filter(|_| probed) {
             way.on_answer(now);
@@ -80,8 +89,9 @@ impl Correspondent {
     }
 
     /// Whether it is to be told again now though nothing has changed.
-    pub(in crate::ilnp) fn take_refresh(&mut self, now: Instant) -> bool {
-        self.telling.take_refresh(now)
+    pub(in crate::ilnp) fn take_refresh(&mut self, now: Instant, config: &Config) -> bool {
+        let later = refreshed_after(config.locator_lifetime);
+        self.telling.take_refresh(now, self.contact.is_quiet(now), later)
     }
 
     /// What has come of the update under way.

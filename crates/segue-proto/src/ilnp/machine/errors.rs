@@ -4,7 +4,7 @@
 use super::Ilnp;
 use crate::ilnp::config::NonceIn;
 use crate::ilnp::correspondent::Correspondent;
-use crate::ilnp::mode::Mode;
+use crate::ilnp::mode::{Mode, Plain};
 use crate::ilnp::nonce;
 use crate::ilnp::session_key::SessionKey;
 use crate::time::Instant;
@@ -41,10 +41,6 @@ impl Ilnp {
         let here = self.local.of(source).is_some();
         let active_time = self.config.active_time;
         let at_locators = |c: &Correspondent| here && c.knows(Locator::of(destination), now, active_time);
-        let plain = Mode::Plain {
-            local: source,
-            remote: destination,
-        };
         let is_plain = |c: &Correspondent| c.is_plain();
         let nonce = quoted.nonce;
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
@@ -54,7 +50,9 @@ impl Ilnp {
         }
         let found = match nonce {
             Some((nonce, _)) => sessions.find(|c| !is_plain(c) && at_locators(c) && nonce == c.local_nonce()),
-            None => sessions.find(|c| c.mode() == plain || (bare && !is_plain(c) && at_locators(c))),
+            None => sessions.find(|c| {
+                c.mode().is_plain_between(source, destination) || (bare && !is_plain(c) && at_locators(c))
+            }),
         };
         let found = found.map(Correspondent::key);
         drop(sessions);
@@ -82,7 +80,7 @@ impl Ilnp {
                 if peer.mode() == Mode::Ilnp {
                     self.out.counters.fallback_refused += 1;
                 } else {
-                    self.fall_back(key, source, destination);
+                    self.fall_back(key, Plain::reported(now, source, destination));
                 }
                 return false;
             }

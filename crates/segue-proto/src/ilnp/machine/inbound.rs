@@ -4,7 +4,7 @@
 use super::Ilnp;
 use crate::ilnp::config::NonceIn;
 use crate::ilnp::correspondent::Correspondent;
-use crate::ilnp::flow::{Flow, answers_call, may_be_first};
+use crate::ilnp::flow::{Flow, answers_call, is_call, may_be_first};
 use crate::ilnp::local::LocatorState;
 use crate::ilnp::mode::Mode;
 use crate::ilnp::nonce::{self, Taken};
@@ -89,7 +89,7 @@ impl Ilnp {
         }
         let flow = self.fragments.up(packet);
         let anew = self.begun_anew(now, packet, nonce, flow);
-        let session = anew.or_else(|| self.session_of(now, source, destination, nonce, flow));
+        let session = anew.or_else(|| self.session_of(now, packet, nonce, flow));
         let Some(key) = session else {
             return false;
         };
@@ -144,17 +144,19 @@ impl Ilnp {
     }
 
     /// A session in place of a call's whose peer has been started again, and knows neither nonce: an answer to a call that was repeated
-    /// since nothing was heard, from where the peer is, with a nonce that nobody has.
+    /// since nothing was heard, or to what was sent first after nothing was for long, from where the peer is, with a nonce
+    /// that nobody has.
     fn begun_anew(&mut self, now: Instant, packet: &Packet, nonce: Nonce, flow: Flow) -> Option<SessionKey> {
         let (source, local_nid) = (packet.ip.source, Nid::of(packet.ip.destination));
         let nid = Nid::of(source);
-        if !answers_call(packet) || self.ilcc.by_nonce(nid, local_nid, nonce).is_some() {
+        let shows_none = may_be_first(packet) && !is_call(packet);
+        if !(answers_call(packet) || shows_none) || self.ilcc.by_nonce(nid, local_nid, nonce).is_some() {
             return None;
         }
         let old = self
             .ilcc
             .owner(nid, flow)
-            .filter(|key| self.ilcc.is_called_in_vain(*key, flow))?;
+            .filter(|key| self.ilcc.may_be_answered_anew(*key, flow))?;
         let peer = self.ilcc.by_key(old)?;
         let was_answered = peer.is_called() && peer.mode() == Mode::Ilnp && peer.remote_nonce().is_some();
         if !was_answered || peer.local_nid() != local_nid || !peer.is_at(Locator::of(source)) {
@@ -171,14 +173,8 @@ impl Ilnp {
     /// The session of a packet with data: that of its nonce (RFC 6741 section 5.4), if its flow is not another's; a call of
     /// this host's that has not been answered, if the flow is that call's and the packet comes from where the call went; or
     /// a new one, of a peer that calls.
-    fn session_of(
-        &mut self,
-        now: Instant,
-        source: Ipv6Addr,
-        destination: Ipv6Addr,
-        nonce: Nonce,
-        flow: Flow,
-    ) -> Option<SessionKey> {
+    fn session_of(&mut self, now: Instant, packet: &Packet, nonce: Nonce, flow: Flow) -> Option<SessionKey> {
+        let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
         let known = self.ilcc.by_nonce(nid, local_nid, nonce);
         let owner = match known {
@@ -188,29 +184,47 @@ impl Ilnp {
             },
             None => self.ilcc.owner(nid, flow),
         };
-        let Some(owner) = owner.and_then(|key| self.ilcc.by_key_mut(key)) else {
+        let Some(owner) = owner.and_then(|key| self.ilcc.by_key(key)) else {
             let key = self.answer(now, source, destination)?;
             self.ilcc.claim(key, flow, now);
             return Some(key);
         };
+        let owner_key = owner.key();
+        if let Some(is_call) = begins_in_quiet(now, owner, packet) {
+            let key = match known {
+                Some(key) => key,
+                None => self.answer(now, source, destination)?,
+            };
+            self.ilcc.begin_in(now, key, flow, is_call);
+            return Some(key);
+        }
+        // it calls again, or has the connection reset for which its call was taken
+        if let Some(key) = known.filter(|_| may_be_first(packet) || answers_call(packet))
+            && self.ilcc.is_called_by(key, flow)
+        {
+            return Some(key);
+        }
+        let owner = self.ilcc.by_key_mut(owner_key)?;
         let counters = &mut self.out.counters;
-        match (owner.mode(), owner.remote_nonce()) {
+        match owner.remote_nonce() {
             _ if owner.local_nid() != local_nid => counters.second_session += 1,
-            (Mode::Plain { .. }, _) => counters.unexpected_nonce += 1,
-            (_, None) if owner.is_at(Locator::of(source)) => {
+            _ if owner.is_plain() => counters.unexpected_nonce += 1,
+            None if owner.is_at(Locator::of(source)) => {
                 let key = owner.key();
                 if let Some(known) = known {
                     self.ilcc.join(key, known);
                     self.settle_handover();
                 }
+                // the call is answered, and in vain no longer
+                let _ = self.ilcc.use_flow(now, key, flow);
                 return Some(key);
             }
             // RFC 6744 section 4: from a locator that is not the correspondent's, without its nonce
-            (_, None) => {
+            None => {
                 counters.wrong_locator += 1;
                 owner.look_up(now, &mut self.out);
             }
-            (_, Some(_)) => counters.wrong_nonce += 1,
+            Some(_) => counters.wrong_nonce += 1,
         }
         None
     }
@@ -220,12 +234,9 @@ impl Ilnp {
     fn take_without_nonce(&mut self, now: Instant, packet: &mut Packet) -> bool {
         let (source, destination) = (packet.ip.source, packet.ip.destination);
         let (nid, local_nid) = (Nid::of(source), Nid::of(destination));
-        let plain = Mode::Plain {
-            local: destination,
-            remote: source,
-        };
+        let is_plain = |c: &&Correspondent| c.mode().is_plain_between(destination, source);
         let bare = self.config.nonce_in == NonceIn::SessionStartAndSignalling;
-        let known = self.ilcc.between(nid, local_nid).find(|c| c.mode() == plain);
+        let known = self.ilcc.between(nid, local_nid).find(is_plain);
         let key = match known.map(Correspondent::key) {
             Some(key) => Some(key),
             None if bare => self.session_at(now, packet),
@@ -236,7 +247,8 @@ impl Ilnp {
         };
         let old = sum_in_bytes(packet);
         let identity = peer.identity();
-        if peer.mode() == plain {
+        if let Some(plain) = peer.mode().plain() {
+            peer.fall_back(plain.heard(now));
             peer.was_heard(now);
             self.out.counters.plain_received += 1;
         } else {
@@ -341,4 +353,18 @@ impl Ilnp {
             adjust_to_addresses(packet, &old);
         }
     }
+}
+
+/// Whether a packet with another nonce than a session's, in a flow of that, begins something as if it were nobody's (see
+/// [`flows`](crate::ilnp::flows)); and if so, whether it shows that.
+fn begins_in_quiet(now: Instant, owner: &Correspondent, packet: &Packet) -> Option<bool> {
+    let (from, local_nid) = (Locator::of(packet.ip.source), Nid::of(packet.ip.destination));
+    let is_begun = owner.mode() == Mode::Ilnp && owner.remote_nonce().is_some();
+    if !is_begun || owner.local_nid() != local_nid || !owner.contact().is_quiet(now) || !may_be_first(packet)
+    {
+        return None;
+    }
+    let is_call = is_call(packet);
+    let is_there = owner.is_at(from) && !owner.is_unconfirmed(from);
+    (is_call || is_there).then_some(is_call)
 }

@@ -65,7 +65,7 @@ impl Ilnp {
         } = self;
         let mut failed = false;
         for peer in ilcc.iter_mut() {
-            if peer.take_refresh(now) {
+            if peer.take_refresh(now, config) {
                 tell_again(now, peer, local, config, out);
             }
             match peer.on_update_timeout(now, config) {

@@ -308,11 +308,10 @@ impl Ilnp {
             return;
         }
         let idle = self.config.idle_timeout;
-        let since = Instant::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
-        for gone in self.ilcc.forget_idle(since) {
+        for gone in self.ilcc.forget_idle(now, idle) {
             self.retire(&gone);
         }
-        self.sweep = self.ilcc.iter().map(|c| c.contact().used() + idle).min();
+        self.sweep = self.ilcc.idle_at(idle);
     }
 }
 
@@ -428,8 +427,8 @@ impl Shim for Ilnp {
     }
 
     fn overhead(&self, peer: Ipv6Addr) -> u32 {
-        match self.ilcc.called(peer).map(Correspondent::mode) {
-            Some(Mode::Plain { .. }) => 0,
+        match self.ilcc.called(peer) {
+            Some(peer) if peer.is_plain() => 0,
             _ => self.config.nonce_overhead(),
         }
     }

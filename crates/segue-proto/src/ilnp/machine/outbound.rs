@@ -5,9 +5,10 @@ use super::errors::quote_as_sent;
 use crate::contract::{InterfaceId, Transmit};
 use crate::ilnp::config::{Identifiers, NonceIn, Sharing};
 use crate::ilnp::correspondent::{Again, Correspondent};
-use crate::ilnp::flow::{Flow, is_answer, is_call};
+use crate::ilnp::flow::{Flow, is_answer, is_call, may_be_first};
+use crate::ilnp::flows::QUIET;
 use crate::ilnp::local::LocalLocators;
-use crate::ilnp::mode::Mode;
+use crate::ilnp::mode::{Mode, Plain};
 use crate::ilnp::nonce;
 use crate::ilnp::parties::Parties;
 use crate::ilnp::readdress::readdress;
@@ -60,20 +61,20 @@ impl Ilnp {
                 }
                 return None;
             }
-            Mode::Plain { .. } => return self.send_plain(now, key, packet),
-            Mode::Probing if may_not_speak_it(now, peer, config.fallback_after, config.fallback_time) => {
-                let remote = peer.best(now).first().copied();
-                let local = self.local.in_use(peer.local_nid()).first().copied();
-                if let (Some(remote), Some((local, _))) = (remote, local) {
-                    let (local, remote) = (local.address(peer.local_nid()), remote.address(peer.nid()));
-                    self.fall_back(key, local, remote);
+            Mode::Plain(plain) => match plain.with_nonce(now, config.fallback_time) {
+                None => return self.send_plain(now, key, packet),
+                Some(tried) => peer.fall_back(tried),
+            },
+            Mode::Probing => {
+                if let Some(plain) = self.may_speak_only_ipv6(now, key) {
+                    let key = self.fall_back(key, plain);
                     return self.send_plain(now, key, packet);
                 }
             }
-            Mode::Probing => {}
             Mode::Ilnp => {
                 let contact = peer.contact();
-                if contact.is_silent(now, config.silent_packets, config.silent_time) {
+                let is_silent = contact.is_silent(now, config.silent_packets, config.silent_time);
+                if is_silent || contact.is_unheard_after_quiet(now) {
                     peer.look_up(now, &mut self.out);
                 }
             }
@@ -150,7 +151,7 @@ impl Ilnp {
         let config = &self.config;
         let peer = self
             .ilcc
-            .on_the_way_to(now, packet.ip.destination, flow, || is_call(packet))?;
+            .on_the_way_to(now, packet.ip.destination, flow, packet)?;
         if config.nonce_in != NonceIn::Every {
             return None;
         }
@@ -168,33 +169,94 @@ impl Ilnp {
     /// peer began gets answers only: where that peer is, nobody but itself has said.
     fn session_for(&mut self, now: Instant, flow: Flow, packet: &Packet) -> Option<SessionKey> {
         let destination = packet.ip.destination;
-        let known = self
-            .ilcc
-            .on_the_way_to(now, destination, flow, || is_call(packet));
-        if let Some(peer) = known {
+        if let Some(peer) = self.ilcc.on_the_way_to(now, destination, flow, packet) {
             return Some(peer.key());
         }
-        let called = self.ilcc.called(destination).map(Correspondent::key);
+        let may_be_first = may_be_first(packet);
+        let called = self.ilcc.without_flow(destination, !may_be_first);
         if called.is_none() && is_answer(packet) {
             // to a session that had to make room: a call that begins with an answer would tell its peer nothing
             self.out.counters.no_session += 1;
             return None;
         }
+        let called = called.filter(|key| !(is_call(packet) && self.is_called_otherwise(now, *key)));
         let key = called.or_else(|| self.call(now, destination))?;
-        self.ilcc.claim(key, flow, now);
+        // what goes on with a connection whose session is forgotten leads nowhere yet: if its peer speaks, it is the peer's
+        let leads = self
+            .ilcc
+            .by_key(key)
+            .is_some_and(|c| c.mode() != Mode::Unresolved);
+        if leads || may_be_first {
+            self.ilcc.claim_for(now, key, flow, may_be_first);
+        }
         Some(key)
     }
 
-    /// The peer speaks only IPv6.
-    pub(super) fn fall_back(&mut self, key: SessionKey, local: Ipv6Addr, remote: Ipv6Addr) {
-        if let Some(peer) = self.ilcc.by_key_mut(key) {
-            peer.fall_back(local, remote);
-            let peer = peer.identity();
+    /// Whether a call to a peer to which plain IPv6 is spoken begins a session of its own, with a nonce: now and then one does,
+    /// since what the peer speaks, or the way to it lets through, need not stay so. What there is goes on beside it, with the
+    /// addresses that the peer's transport knows.
+    fn is_called_otherwise(&mut self, now: Instant, key: SessionKey) -> bool {
+        // with another identifier of its own this host would be another to the peer
+        let stable = self.config.identifiers == Identifiers::Stable;
+        let Some(peer) = self.ilcc.by_key_mut(key).filter(|_| stable) else {
+            return false;
+        };
+        let Some(tried) = peer.mode().plain().and_then(|plain| plain.with_another_call(now)) else {
+            return false;
+        };
+        peer.fall_back(tried);
+        true
+    }
+
+    /// Plain IPv6 to a peer that has not answered enough packets with a nonce. Of one that is known to speak ILNPv6 silence
+    /// says nothing but that the way to it is lost (RFC 6741 section 10 is for those that do not). Of one that is heard in
+    /// plain IPv6 beside this call it does, and sooner.
+    fn may_speak_only_ipv6(&self, now: Instant, key: SessionKey) -> Option<Plain> {
+        let config = &self.config;
+        let peer = self.ilcc.by_key(key)?;
+        let is_heard = self.plain_beside(peer).is_some();
+        if !is_heard && config.knows_to_speak_ilnp(peer.identity()) {
+            return None;
+        }
+        let after = config
+            .fallback_after
+            .map(|after| if is_heard { 1 } else { after })?;
+        if !peer.contact().is_silent(now, after, config.fallback_time) {
+            return None;
+        }
+        let remote = peer.best(now).first().copied()?;
+        let (local, _) = self.local.in_use(peer.local_nid()).first().copied()?;
+        let (local, remote) = (local.address(peer.local_nid()), remote.address(peer.nid()));
+        Some(Plain::unanswered(now, local, remote))
+    }
+
+    /// Another session with the same peer, in which it has shown that it speaks plain IPv6.
+    fn plain_beside(&self, peer: &Correspondent) -> Option<SessionKey> {
+        let others = self.ilcc.of_identity(peer.identity());
+        let mut others = others.filter(|c| c.key() != peer.key() && c.local_nid() == peer.local_nid());
+        others.find(|c| c.is_plain()).map(Correspondent::key)
+    }
+
+    /// The peer speaks only IPv6. The session that goes on with it: the one in which it did so before this call, if there is
+    /// one.
+    pub(super) fn fall_back(&mut self, key: SessionKey, plain: Plain) -> SessionKey {
+        let Some(peer) = self.ilcc.by_key(key) else {
+            return key;
+        };
+        let (identity, is_known) = (peer.identity(), peer.mode().plain().is_some());
+        let before = self.plain_beside(peer).filter(|_| !is_known);
+        if let Some(before) = before {
+            self.ilcc.merge(before, key);
+        } else if let Some(peer) = self.ilcc.by_key_mut(key) {
+            peer.fall_back(plain);
+        }
+        if !is_known {
             self.out.counters.fallbacks += 1;
-            self.out.tell(ShimEvent::FellBack { peer });
+            self.out.tell(ShimEvent::FellBack { peer: identity });
             self.settle_handover();
             self.find_timeout();
         }
+        before.unwrap_or(key)
     }
 
     /// A session for a first packet to `identity`.
@@ -242,7 +304,7 @@ impl Ilnp {
             }
         }
         if self.sweep.is_none() {
-            self.sweep = Some(now + self.config.idle_timeout);
+            self.sweep = Some(now + self.config.idle_timeout.min(QUIET));
             self.find_timeout();
         }
         let nonce = nonce.unwrap_or_else(|| nonce::choose(self.config.nonce, &mut *self.secrets));
@@ -279,9 +341,8 @@ impl Ilnp {
     /// Plain IPv6 between the addresses that the peer's transport knows.
     fn send_plain(&mut self, now: Instant, key: SessionKey, packet: &mut Packet) -> Option<InterfaceId> {
         let peer = self.ilcc.by_key_mut(key)?;
-        let Mode::Plain { mut local, remote } = peer.mode() else {
-            return None;
-        };
+        let plain = peer.mode().plain()?;
+        let (mut local, remote) = plain.addresses();
         if self.local.of(local).is_none() {
             // flows from there are lost; those to come need not be
             let Some((locator, _)) = self.local.in_use(peer.local_nid()).first().copied() else {
@@ -289,8 +350,8 @@ impl Ilnp {
                 return None;
             };
             local = locator.address(peer.local_nid());
-            peer.fall_back_to(local);
         }
+        peer.fall_back(plain.at(local).sent());
         peer.was_sent_to(now);
         if self.config.translate_errors {
             quote_as_sent(packet, (local, remote), None);
@@ -310,15 +371,6 @@ impl Ilnp {
         readdress(packet, addresses, None);
         Some(interface)
     }
-}
-
-fn may_not_speak_it(
-    now: Instant,
-    peer: &Correspondent,
-    after: Option<u32>,
-    time: crate::time::Duration,
-) -> bool {
-    after.is_some_and(|packets| peer.contact().is_silent(now, packets, time))
 }
 
 /// This host's locators for packets to a peer: those in use, or where the peer called and expects answers from.
