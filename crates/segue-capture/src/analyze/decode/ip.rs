@@ -24,7 +24,7 @@ pub(super) fn decode(
     wire_len: u32,
     direction: Option<Direction>,
 ) -> Result<Decoded<'_>, Skip> {
-    let first = one(packet, wire_len)?;
+    let first = whole_or_first(one(packet, wire_len)?)?;
     let mut decoded = Decoded { direction, ..first };
     for _ in 0..MAX_DEPTH {
         let (skip, inside) = match decoded.protocol {
@@ -44,6 +44,7 @@ pub(super) fn decode(
         }
         let payload = decoded.payload.get(skip..).ok_or(Skip::CutOff)?;
         let inner = one(payload, decoded.payload_len.saturating_sub(skip as u32))?;
+        let inner = whole_or_first(inner)?;
         decoded = Decoded {
             outer: first.outer,
             direction,
@@ -56,6 +57,25 @@ pub(super) fn decode(
         };
     }
     Err(Skip::TooDeep)
+}
+
+/// A fragment other than the first, by its own header.
+pub(super) fn later_fragment(
+    packet: &[u8],
+    wire_len: u32,
+    direction: Option<Direction>,
+) -> Option<Decoded<'_>> {
+    let decoded = one(packet, wire_len).ok().filter(|d| d.offset > 0)?;
+    Some(Decoded { direction, ..decoded })
+}
+
+/// What another fragment carries says nothing of itself.
+const fn whole_or_first(packet: Decoded<'_>) -> Result<Decoded<'_>, Skip> {
+    if packet.offset > 0 {
+        Err(Skip::Fragment)
+    } else {
+        Ok(packet)
+    }
 }
 
 /// Source and destination of a packet's first header.
@@ -96,9 +116,6 @@ fn ipv4(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         return Err(Skip::Malformed);
     }
     let fragment = u16::from_be_bytes([header[6], header[7]]);
-    if fragment & 0x1fff != 0 {
-        return Err(Skip::Fragment);
-    }
     let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
     let (source, destination) = (Address::v4([s0, s1, s2, s3]), Address::v4([d0, d1, d2, d3]));
     let end = packet.len().min(total as usize);
@@ -115,6 +132,7 @@ fn ipv4(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         direction: None,
         device: 0,
         fragment: fragment & 0x2000 != 0,
+        offset: u32::from(fragment & 0x1fff) * 8,
         fragments: None,
     })
 }
@@ -165,8 +183,9 @@ fn ipv6(packet: &[u8], wire_len: u32) -> Result<Decoded<'_>, Skip> {
         identification: 0,
         direction: None,
         device: 0,
-        fragment: headers.fragment.is_some_and(|(_, more)| more),
-        fragments: headers.fragment.map(|(identification, _)| identification),
+        fragment: headers.fragment.is_some_and(|f| f.more),
+        offset: headers.fragment.map_or(0, |f| f.offset),
+        fragments: headers.fragment.map(|f| f.identification),
     })
 }
 
@@ -186,8 +205,16 @@ struct Headers<'a> {
     home_of_destination: Option<Address>,
     /// There was a nonce option.
     nonce: bool,
-    /// Identification of the fragments, and whether there are more.
-    fragment: Option<(u32, bool)>,
+    fragment: Option<FragmentHeader>,
+}
+
+/// Of an IPv6 packet in fragments.
+#[derive(Clone, Copy)]
+struct FragmentHeader {
+    identification: u32,
+    /// In bytes.
+    offset: u32,
+    more: bool,
 }
 
 impl Headers<'_> {
@@ -216,6 +243,10 @@ impl Headers<'_> {
             self.next = next;
             self.rest = self.rest.get(len..).ok_or(Skip::CutOff)?;
             self.rest_len = self.rest_len.checked_sub(len as u32).ok_or(Skip::Malformed)?;
+            // what follows in the first fragment only
+            if self.fragment.is_some_and(|f| f.offset > 0) {
+                return Ok(());
+            }
         }
         Err(Skip::TooDeep)
     }
@@ -257,12 +288,12 @@ impl Headers<'_> {
     }
 }
 
-/// Identification of the fragments, and whether there are more. Those behind the first are not followed.
-fn fragment(header: &[u8]) -> Result<(u32, bool), Skip> {
+fn fragment(header: &[u8]) -> Result<FragmentHeader, Skip> {
     let &[_, _, o0, o1, a, b, c, d] = header.first_chunk::<8>().ok_or(Skip::CutOff)?;
     let offset = u16::from_be_bytes([o0, o1]);
-    if offset & 0xfff8 != 0 {
-        return Err(Skip::Fragment);
-    }
-    Ok((u32::from_be_bytes([a, b, c, d]), offset & 1 != 0))
+    Ok(FragmentHeader {
+        identification: u32::from_be_bytes([a, b, c, d]),
+        offset: u32::from(offset & 0xfff8),
+        more: offset & 1 != 0,
+    })
 }

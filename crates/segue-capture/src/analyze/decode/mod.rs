@@ -34,6 +34,18 @@ pub(super) fn decode(link: LinkType, frame: &[u8], wire_len: u32) -> Result<Deco
     })
 }
 
+/// A fragment other than the first, whose addresses and protocol are known, and where it begins.
+#[cold]
+pub(super) fn later_fragment(link: LinkType, frame: &[u8], wire_len: u32) -> Option<Decoded<'_>> {
+    let found = link::network(link, frame).ok()?;
+    let wire_len = wire_len.saturating_sub(found.header_len as u32);
+    let decoded = ip::later_fragment(found.packet, wire_len, found.direction)?;
+    Some(Decoded {
+        device: found.device,
+        ..decoded
+    })
+}
+
 /// Source and destination of the outermost header of a frame that is cut off behind it.
 #[cold]
 pub(super) fn outer(link: LinkType, frame: &[u8]) -> Option<(Address, Address)> {

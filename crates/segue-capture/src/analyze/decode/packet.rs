@@ -87,6 +87,8 @@ pub(in crate::analyze) struct Decoded<'a> {
     pub device: u32,
     /// First fragment of several.
     pub fragment: bool,
+    /// Where a later fragment begins in the whole; zero of all others.
+    pub offset: u32,
     /// Identification of the fragments of an IPv6 packet.
     pub fragments: Option<u32>,
 }

@@ -1,6 +1,7 @@
 //! The stream of packets of all captures, taken apart into flows and signalling.
 
 mod early_join;
+mod fragments;
 mod mptcp;
 mod packet;
 mod quic_ids;
@@ -58,7 +59,6 @@ pub(super) struct Engine {
     signals: Vec<Heard>,
     limits: BTreeMap<&'static str, u64>,
     evicted: u64,
-    max_live: usize,
     settings: Settings,
     /// Time of the last packet so far.
     read_to_ns: u64,
@@ -67,6 +67,7 @@ pub(super) struct Engine {
     locators: Vec<Locators>,
     quic_id_lengths: quic_ids::QuicIdLengths,
     early_joins: early_join::EarlyJoins,
+    fragments: fragments::Fragments,
     cuts: Cuts,
 }
 
@@ -119,14 +120,13 @@ impl Engine {
             }
         };
         Self {
-            table: Table::new(),
+            // a flow at two places takes twice the memory
+            table: Table::of((options.max_live_flows / if two { 2 } else { 1 }).max(1)),
             results: Results::new(options.max_reported_flows),
             counts: [Counts::default(), Counts::default()],
             signals: Vec::new(),
             limits: BTreeMap::new(),
             evicted: 0,
-            // a flow at two places takes twice the memory
-            max_live: (options.max_live_flows / if two { 2 } else { 1 }).max(1),
             settings: Settings {
                 window_ns: ns(options.throughput_window_s).max(1),
                 min_gap_ns: ns(options.min_gap_s).max(1),
@@ -139,6 +139,7 @@ impl Engine {
             locators: Vec::new(),
             quic_id_lengths: quic_ids::QuicIdLengths::default(),
             early_joins: early_join::EarlyJoins::default(),
+            fragments: fragments::Fragments::default(),
             cuts: Cuts::default(),
         }
     }
@@ -153,6 +154,8 @@ impl Engine {
             Err(skip) => {
                 if skip == Skip::CutOff && is_cut {
                     self.headers_cut_off(record);
+                } else if skip == Skip::Fragment {
+                    self.later_fragment(capture, time_ns, record);
                 }
                 return self.counts[number].skipped(skip);
             }
@@ -297,7 +300,7 @@ impl Engine {
 
     /// Makes room for a flow and adds it.
     fn insert(&mut self, conn: Box<Conn>) -> Slot {
-        while self.table.live() >= self.max_live {
+        while self.table.is_full() {
             let Some(oldest) = self.table.oldest() else {
                 break;
             };

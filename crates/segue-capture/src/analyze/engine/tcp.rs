@@ -1,12 +1,14 @@
 //! TCP, and what MPTCP puts into it.
 
 use super::Engine;
+use super::fragments::{Begun, Whole};
 use super::packet::{Seen, ends_key};
-use crate::analyze::decode::{Skip, Tcp, flag};
+use crate::analyze::decode::{self, Skip, Tcp, flag};
 use crate::analyze::flows::item::Item;
 use crate::analyze::flows::key::{KeyKind, Slot};
 use crate::analyze::flows::paths::Role;
 use crate::analyze::model::Protocol;
+use crate::analyze::reader::Record;
 
 impl Engine {
     pub(super) fn tcp(&mut self, found: &Seen<'_>) -> Result<(), Skip> {
@@ -70,7 +72,55 @@ impl Engine {
                 self.path_left(&found, slot);
             }
         }
+        if found.packet.fragment {
+            self.segment_begins(&found, slot, direction, &tcp);
+        }
         Ok(())
+    }
+
+    /// The first fragment of a segment: where the others belong is known now.
+    #[cold]
+    fn segment_begins(&mut self, found: &Seen<'_>, slot: Slot, direction: usize, tcp: &Tcp<'_>) {
+        let header_len = found.packet.payload_len.saturating_sub(tcp.data_len);
+        let syn = u32::from(tcp.flags & flag::SYN != 0);
+        let begun = Begun {
+            slot,
+            direction,
+            ports: found.sight.ports,
+            seq: tcp.seq.wrapping_add(syn).wrapping_sub(header_len),
+            stamp: tcp.timestamps.map(|t| t.0),
+        };
+        let whole = Whole::of(found.sight.capture, &found.packet);
+        self.fragments.begin(whole, found.sight.time_ns, begun);
+    }
+
+    /// A fragment other than the first: of a segment whose first one was seen, it has data. Nothing else of it is known.
+    #[cold]
+    pub(super) fn later_fragment(&mut self, capture: u8, time_ns: u64, record: &Record<'_>) {
+        let Some(packet) = decode::later_fragment(record.link, record.bytes, record.wire_len) else {
+            return;
+        };
+        let Some(begun) = self.fragments.find(Whole::of(capture, &packet), time_ns) else {
+            return;
+        };
+        if packet.protocol != decode::TCP || packet.payload_len == 0 {
+            return;
+        }
+        let mut found = self.place(capture, time_ns, record, packet);
+        found.sight.ports = begun.ports;
+        let limits = self.limits();
+        if let Some(conn) = self.table.get(begun.slot) {
+            conn.packet(begun.direction, &found.sight);
+            let seq = begun.seq.wrapping_add(packet.offset);
+            let data = Item::new(seq, packet.payload_len, packet.payload_len, begun.stamp);
+            conn.data(
+                begun.direction,
+                &found.sight,
+                data,
+                packet.identification,
+                &limits,
+            );
+        }
     }
 
     /// The end of the options was not captured. What is behind the timestamps of an established connection that is none of MPTCP are

@@ -31,12 +31,14 @@ pub(in super::super) struct Table {
     oldest: u32,
     newest: u32,
     live: usize,
+    max_live: usize,
     next_id: u64,
     seed: u64,
 }
 
 impl Table {
-    pub(in super::super) fn new() -> Self {
+    /// Of as many flows at a time as are to be followed: whoever adds one makes room for it.
+    pub(in super::super) fn of(max_live: usize) -> Self {
         Self {
             index: HashTable::new(),
             entries: Vec::new(),
@@ -44,6 +46,7 @@ impl Table {
             oldest: NONE,
             newest: NONE,
             live: 0,
+            max_live,
             next_id: 0,
             // no capture can be made so that all its flows meet in one bucket
             seed: RandomState::new().build_hasher().finish(),
@@ -52,6 +55,11 @@ impl Table {
 
     pub(in super::super) const fn live(&self) -> usize {
         self.live
+    }
+
+    /// Whether there is no room for another.
+    pub(in super::super) const fn is_full(&self) -> bool {
+        self.live >= self.max_live
     }
 
     /// Flows so far.

@@ -342,7 +342,7 @@ fn round_trips_are_of_what_was_not_sent_again() {
 }
 
 fn table_of(count: u16) -> (Table, Vec<super::flows::key::Slot>) {
-    let mut table = Table::new();
+    let mut table = Table::of(1000);
     let slots = (0..count).map(|_| table.insert(conn(Protocol::Tcp))).collect();
     (table, slots)
 }

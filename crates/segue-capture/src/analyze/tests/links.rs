@@ -231,3 +231,55 @@ fn the_length_of_an_ipv4_packet_is_its_headers_if_it_has_one() {
     large.resize(14 + 40 + 5000, 0);
     assert_eq!(flow(1, large).forward.data_bytes, 5000);
 }
+
+#[test]
+fn a_segment_in_fragments_is_whole_once_all_of_them_came() {
+    // 3000 bytes in three fragments each, of IPv4 and of IPv6
+    let segment = |n: u32| tcp((1000, 2000), n * 3000, 1, 16, &timestamps(n, 0), 3000);
+    let four = |n: u32, from: usize, to: usize, more: bool| {
+        let mut packet = ipv4(
+            [10, 0, 0, 1],
+            [10, 0, 0, 2],
+            6,
+            n as u16 + 1,
+            &segment(n)[from..to],
+        );
+        packet[6..8].copy_from_slice(&((u16::from(more) << 13) | (from as u16 / 8)).to_be_bytes());
+        packet
+    };
+    let six = |n: u32, from: usize, to: usize, more: bool| {
+        let offset = from as u16 | u16::from(more);
+        let header = [&[6, 0][..], &offset.to_be_bytes(), &n.to_be_bytes()].concat();
+        ipv6(
+            v6(1, 1),
+            v6(2, 2),
+            44,
+            &[&header[..], &segment(n)[from..to]].concat(),
+        )
+    };
+    let of = |fragment: &dyn Fn(u32, usize, usize, bool) -> Vec<u8>, lost: Option<usize>| {
+        let cuts = [(0, 1200), (1200, 2400), (2400, 3032)];
+        let packets = (0..10u32).flat_map(|n| {
+            let kept = cuts
+                .iter()
+                .enumerate()
+                .filter(move |(m, _)| n != 5 || Some(*m) != lost);
+            kept.map(move |(m, cut)| {
+                (
+                    u64::from(n) * 10 * MS + m as u64,
+                    fragment(n, cut.0, cut.1, m < 2),
+                )
+            })
+        });
+        let analysis = analysed(&[raw(&packets.collect::<Vec<_>>())]);
+        assert_eq!(analysis.flows.len(), 1);
+        let way = &analysis.flows[0].forward;
+        (way.data_bytes, way.useful_bytes, way.retransmissions)
+    };
+    for fragment in [&four as &dyn Fn(u32, usize, usize, bool) -> Vec<u8>, &six] {
+        assert_eq!(of(fragment, None), (30_000, 30_000, 0));
+        assert_eq!(of(fragment, Some(1)), (28_800, 28_800, 0));
+        // nobody knows where the others belong
+        assert_eq!(of(fragment, Some(0)), (27_000, 27_000, 0));
+    }
+}
