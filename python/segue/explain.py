@@ -339,6 +339,10 @@ def capture_line(capture: Capture) -> str:
     return f"{capture.file}: {capture.packets} packets, {size(capture.wire_bytes)}{span}{where}"
 
 
+CAPTURED_TWICE = "packets-captured-twice"
+"""Among the limits, and none: what was seen again is left out."""
+
+
 def notes(findings: Findings) -> Iterator[str]:
     """What a reader has to know of the result: warnings, files that end too early, packets cut short, limits hit."""
     for warning in findings.warnings:
@@ -361,6 +365,9 @@ def notes(findings: Findings) -> Iterator[str]:
         if unknown:
             yield f"{capture.file}: packets of these interfaces are not understood: {', '.join(unknown)}"
     for name, count in findings.limits.items():
+        if name == CAPTURED_TWICE:
+            yield f"{count} packets were captured on two interfaces of a host, and count once"
+            continue
         yield f"PARTIAL: a limit was hit ({name.replace('-', ' ')}, {count} times): not everything was followed"
     if findings.flows_evicted:
         yield (

@@ -74,6 +74,10 @@ def test_what_limits_cut_off_is_said(moving: bytes) -> None:
     evicted = replace(analysis.findings, flows_evicted=7)
     [note] = [note for note in explain.notes(evicted) if "PARTIAL" in note]
     assert "7 made room" in note
+    full = replace(analysis.findings, limits={"packets-captured-twice": 400, "copies": 3})
+    [note] = [note for note in explain.notes(full) if "PARTIAL" in note]
+    assert "copies, 3 times" in note
+    assert any(note.startswith("400 packets were captured on two interfaces") for note in explain.notes(full))
 
 
 def test_a_silence_in_which_nothing_was_held_up_may_be_the_applications() -> None:
