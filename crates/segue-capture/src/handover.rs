@@ -156,7 +156,7 @@ pub struct HandoverMeter<P: Row = Ipv6Addr> {
     /// Losses by handover since the last handover settled.
     lost_since_settled: u64,
     settled: Rows<Settled<P>>,
-    /// Nothing new has arrived since before the last of them began.
+    /// Nothing new has arrived since before the last of them settled.
     silent_since_settled: bool,
     totals: DataTotals,
 }
@@ -407,7 +407,7 @@ impl<P: Row + Eq> HandoverMeter<P> {
         }
     }
 
-    /// New data arrives over `path`, the first since before the last handover began: so long it was silent, unless what
+    /// New data arrives over `path`, the first since before the last handover settled: so long it was silent, unless what
     /// ends the silence is the next handover.
     #[cold]
     fn end_silence(&mut self, path: P, tsn: Tsn, gap_ns: u64) {
@@ -449,9 +449,8 @@ impl<P: Row + Eq> HandoverMeter<P> {
             interruption_ns: candidate.longest_gap_ns,
             lost_packets: core::mem::take(&mut self.lost_since_settled),
         });
-        self.silent_since_settled = self
-            .last_new_data_ns
-            .is_some_and(|last| last < candidate.first_received_ns);
+        // what settles it was a copy: the silence that it lies in is longer
+        self.silent_since_settled = self.last_new_data_ns < self.last_arrival_ns;
         self.current = self.last_arrival_ns.map(|last_received_ns| CurrentPath {
             path: candidate.path,
             last_received_ns,

@@ -468,6 +468,36 @@ fn silence_that_a_copy_settles_lasts_until_new_data_comes_over_the_new_path() {
 }
 
 #[test]
+fn silence_that_begins_behind_the_first_new_data_and_in_which_a_copy_settles_is_the_handovers() {
+    let mut meter = HandoverMeter::new();
+    feed(
+        &mut meter,
+        &[
+            Send(0, A, 1),
+            Send(5, A, 2),
+            Recv(10, A, 1),
+            Send(20, B, 3),
+            Recv(30, B, 3),
+        ],
+    );
+    // its acknowledgement is lost, and it is sent again
+    meter.data_sent(1_000_000_000, B, Tsn(3));
+    meter.data_received(1_010_000_000, B, Tsn(3), 0);
+    assert_eq!(meter.handovers_settled(), 1);
+    feed(
+        &mut meter,
+        &[
+            Send(1100, B, 4),
+            Recv(1130, B, 4),
+            Send(3000, B, 5),
+            Recv(3010, B, 5),
+        ],
+    );
+    let found = meter.finish().handovers;
+    assert_eq!(found[0].interruption_s, 1.1, "{found:?}");
+}
+
+#[test]
 fn silence_that_the_next_handover_ends_is_not_the_one_befores() {
     const C: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 4, 0, 0, 0, 0, 1);
     let mut meter = HandoverMeter::new();
