@@ -227,8 +227,8 @@ impl PacketSocket {
         self.buffer.get(start..start + frame.length).unwrap_or_default()
     }
 
-    /// Sends an IPv6 packet that is in two parts, its headers and the rest; `false` if the interface takes none: it is down, its
-    /// queue is full, or the packet too long. Without `offload`, it has all its checksums.
+    /// Sends an IPv6 packet that is in two parts, its headers and the rest; `false` if the interface takes none: it is down or
+    /// unplugged, its queue is full, or the packet too long. Without `offload`, it has all its checksums.
     ///
     /// # Errors
     /// As the kernel has them otherwise.
@@ -254,6 +254,8 @@ impl PacketSocket {
             Ok(_) => Ok(true),
             Err(
                 Errno::ENETDOWN
+                | Errno::ENODEV
+                | Errno::ENXIO
                 | Errno::EAGAIN
                 | Errno::EINTR
                 | Errno::ENOBUFS
@@ -458,6 +460,33 @@ mod tests {
         // one that is not kept is refused
         let _ = from.send(frame);
         recv(to.as_raw_fd(), &mut [0; 256], MsgFlags::MSG_DONTWAIT).is_ok_and(|length| length == frame.len())
+    }
+
+    #[test]
+    fn an_interface_that_is_unplugged_takes_nothing() {
+        let tried = std::thread::spawn(|| {
+            let ip = |args: &str| {
+                let mut command = std::process::Command::new("ip");
+                command
+                    .args(args.split(' '))
+                    .status()
+                    .is_ok_and(|status| status.success())
+            };
+            let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok();
+            if !unshared || !ip("link add sg0 type veth peer name sg1") {
+                eprintln!("SKIPPED: no namespace can be made here (they need root and the command ip)");
+                return;
+            }
+            assert!(ip("link set sg0 up") && ip("link set sg1 up"));
+            let socket = PacketSocket::open("sg0", Takes::Selected(&[Select::Identifier(1)])).unwrap();
+            let send = || socket.send([2, 0, 0, 0, 0, 1], Offload::default(), [&[0x60; 40], &[]]);
+            assert!(matches!(send(), Ok(true)));
+            assert!(ip("link delete sg0"));
+            for _ in 0..3 {
+                assert!(matches!(send(), Ok(false)));
+            }
+        });
+        tried.join().unwrap();
     }
 
     #[test]
