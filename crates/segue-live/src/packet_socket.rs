@@ -6,9 +6,9 @@ use bytes::{Buf as _, Bytes};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc::{
-    ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING, PACKET_MR_ALLMULTI, PACKET_VNET_HDR,
-    SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq, recv as recv_into, setsockopt, sock_filter,
-    sock_fprog, socklen_t,
+    ARPHRD_ETHER, ARPHRD_LOOPBACK, ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING,
+    PACKET_MR_ALLMULTI, PACKET_VNET_HDR, SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq,
+    recv as recv_into, setsockopt, sock_filter, sock_fprog, socklen_t,
 };
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{
@@ -78,6 +78,7 @@ impl PacketSocket {
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is none of that name"))?;
         let mac = link
             .addr()
+            .filter(|_| is_ethernet(link.hatype(), link.halen()))
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not Ethernet"))?;
         let socket = socket(
             AddressFamily::Packet,
@@ -271,6 +272,12 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Whether frames of an interface begin with an Ethernet header, by the kind of its hardware and the length of its addresses: of Wi-Fi, bridges
+/// and veth they do, and of the loopback. Tunnels (an address of four or sixteen bytes, or none) and InfiniBand have others.
+const fn is_ethernet(kind: u16, address_len: usize) -> bool {
+    matches!(kind, ARPHRD_ETHER | ARPHRD_LOOPBACK) && address_len == size_of::<Mac>()
 }
 
 const ETHERNET_HEADER_LEN: usize = 14;
@@ -487,6 +494,23 @@ mod tests {
             }
         });
         tried.join().unwrap();
+    }
+
+    #[test]
+    fn an_interface_of_another_kind_is_no_ethernet() {
+        use nix::libc::{ARPHRD_INFINIBAND, ARPHRD_NONE, ARPHRD_PPP, ARPHRD_SIT, ARPHRD_TUNNEL6};
+        for (kind, address_len, expected) in [
+            (ARPHRD_ETHER, 6, true),
+            (ARPHRD_LOOPBACK, 6, true),
+            (ARPHRD_ETHER, 8, false),
+            (ARPHRD_NONE, 0, false),
+            (ARPHRD_PPP, 0, false),
+            (ARPHRD_SIT, 4, false),
+            (ARPHRD_TUNNEL6, 16, false),
+            (ARPHRD_INFINIBAND, 20, false),
+        ] {
+            assert_eq!(is_ethernet(kind, address_len), expected, "{kind}");
+        }
     }
 
     #[test]
