@@ -480,6 +480,9 @@ impl Running {
     }
 
     fn refresh(&mut self, now: Instant) -> anyhow::Result<()> {
+        // the calendar may have been set since
+        let calendar = Clock::through_sleep();
+        self.stack.handle_clock(calendar.unix_ns(Instant::ZERO));
         let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
         for local in wanted {
             self.hold(local);
