@@ -469,7 +469,8 @@ impl Running {
 
     fn hold(&mut self, local: LocalAddress) {
         if let Some(index) = self.interfaces.index_of(local.interface) {
-            self.holdings.hold(index, local.address);
+            let is_held_elsewhere = self.locators.is_held_elsewhere(local);
+            self.holdings.hold(index, local.address, is_held_elsewhere);
         }
     }
 
