@@ -6,6 +6,7 @@
 use crate::status::Status;
 use crate::trace::TraceRequest;
 use anyhow::{Context as _, anyhow, bail};
+use nix::poll::PollFlags;
 use nix::sys::stat::{Mode, umask};
 use segue_proto::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -102,9 +103,16 @@ impl Control {
         self.listener.as_fd()
     }
 
-    /// What else is to be waited for: of those who are connected now.
-    pub fn connections(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.connections.iter().map(|c| c.stream.as_fd())
+    /// What else is to be waited for: of those who are connected now, requests, or that there is room for what is left of an
+    /// answer.
+    pub fn descriptors(&self) -> impl Iterator<Item = (PollFlags, BorrowedFd<'_>)> {
+        self.connections.iter().map(|c| {
+            let flags = match c.response {
+                None => PollFlags::POLLIN,
+                Some(_) => PollFlags::POLLOUT,
+            };
+            (flags, c.stream.as_fd())
+        })
     }
 
     /// When the patience with somebody ends.
@@ -300,6 +308,7 @@ pub(crate) fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::poll::PollFd;
 
     fn said(line: &str) -> serde_json::Value {
         let response = match understand(line.as_bytes()) {
@@ -347,6 +356,42 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         drop(Control::open(&path).unwrap());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_answer_that_is_longer_than_the_socket_takes_at_once_is_written_to_the_end() {
+        let path = std::env::temp_dir().join(format!("segue-agent-long-{}.sock", std::process::id()));
+        let mut control = Control::open(&path).unwrap();
+        let mut client = UnixStream::connect(&path).unwrap();
+        client
+            .write_all(b"{\"version\":1,\"command\":\"status\"}\n")
+            .unwrap();
+        client
+            .set_read_timeout(Some(std::time::Duration::from_secs(5)))
+            .unwrap();
+        let long = || Response::Error("x".repeat(3_000_000));
+        control.turn(Instant::ZERO, |_| long());
+        let has_room = |control: &Control| {
+            let all = control.descriptors();
+            let mut all: Vec<_> = all.map(|(flags, fd)| PollFd::new(fd, flags)).collect();
+            nix::poll::poll(&mut all, nix::poll::PollTimeout::ZERO).unwrap() > 0
+        };
+        let mut read = 0;
+        while !control.connections.is_empty() {
+            assert!(!has_room(&control), "the agent would not wait");
+            let mut piece = vec![0; 500_000];
+            read += client.read(&mut piece).unwrap();
+            client.set_nonblocking(true).unwrap();
+            while let Ok(length @ 1..) = client.read(&mut piece) {
+                read += length;
+            }
+            client.set_nonblocking(false).unwrap();
+            assert!(has_room(&control), "the agent would wait for ever");
+            control.turn(Instant::ZERO, |_| long());
+        }
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).unwrap();
+        assert_eq!(read + rest.len(), line_of(long()).len());
     }
 
     #[test]

@@ -252,6 +252,13 @@ impl Fixed {
         self.settle(now);
     }
 
+    /// Unix time at the zero of the agent's clock, nanoseconds, for timestamps of the home agent's.
+    pub fn handle_clock(&mut self, unix_ns_at_zero: u64) {
+        if let Some(agent) = &mut self.home_agent {
+            agent.handle_clock(unix_ns_at_zero);
+        }
+    }
+
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some(agent) = &mut self.home_agent {

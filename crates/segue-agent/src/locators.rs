@@ -4,6 +4,10 @@
 //! has configured it. The agent has the kernel hold one more address there, prefix and node identifier, for which the kernel
 //! answers neighbours (RFC 4861) and looks for duplicates (RFC 4862 section 5.4).
 //!
+//! Two interfaces may be in one network, a radio and a cable of the same house: then they have the same address, and the kernel, which
+//! answers for the one, would take itself for another host that has it already. So duplicates are looked for at one of them, and the
+//! others follow without, once that one holds it.
+//!
 //! What is told is worked out from what there is, not from what changed: a message that was lost costs nothing.
 
 use segue_proto::InterfaceId;
@@ -40,6 +44,26 @@ pub enum Change {
     Remove(LocalAddress),
     /// The shim is to know.
     Tell(AddressEvent),
+}
+
+/// What there is of a locator at an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Own {
+    told: Told,
+    asked: Asked,
+    /// The kernel holds the address.
+    is_held: bool,
+}
+
+/// What the kernel was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    /// Nothing: another interface is to have the address first.
+    Nothing,
+    /// To hold the address if nobody else has it.
+    Detecting,
+    /// To hold what another interface holds.
+    Sharing,
 }
 
 /// How the shim sees a locator.
@@ -79,7 +103,7 @@ impl Networks {
 pub struct Locators {
     nid: Nid,
     networks: Networks,
-    interfaces: Vec<BTreeMap<Locator, Told>>,
+    interfaces: Vec<BTreeMap<Locator, Own>>,
 }
 
 impl Locators {
@@ -125,6 +149,16 @@ impl Locators {
             .flat_map(move |(number, all)| all.keys().map(move |locator| local(number, *locator, nid)))
     }
 
+    /// Whether another interface holds this address, so that this machine itself would answer for it.
+    #[must_use]
+    pub fn is_held_elsewhere(&self, local: LocalAddress) -> bool {
+        is_held_beside(
+            &self.interfaces,
+            usize::from(local.interface.0),
+            Locator::of(local.address),
+        )
+    }
+
     /// Whether there is one network that the agent is to have an address in, and none of the interfaces is in it.
     #[must_use]
     pub fn misses_its_network(&self) -> bool {
@@ -135,53 +169,64 @@ impl Locators {
     #[must_use]
     pub fn is_usable(&self, interface: usize) -> bool {
         let all = self.interfaces.get(interface);
-        all.is_some_and(|all| all.values().any(|told| *told == Told::Ready))
+        all.is_some_and(|all| all.values().any(|own| own.told == Told::Ready))
     }
 
     /// What is to be done, now that the kernel holds these addresses, and interfaces are up or not.
     pub fn reconcile(&mut self, held: &[Held], up: &[bool]) -> Vec<Change> {
         let mut changes = Vec::new();
-        for (number, known) in self.interfaces.iter_mut().enumerate() {
-            let (nid, networks) = (self.nid, self.networks);
-            let own = held.iter().filter(|h| h.interface == number);
-            // a network is deprecated if all addresses there are
-            let mut bases: BTreeMap<Locator, bool> = BTreeMap::new();
-            for h in own.clone().filter(|h| Nid::of(h.address) != nid) {
-                let locator = Locator::of(h.address);
-                let counts = h.global && h.prefix_length == LOCATOR_LEN && networks.contain(locator);
-                if counts && locator.is_routable() {
-                    *bases.entry(locator).or_insert(true) &= h.deprecated;
-                }
-            }
-            known.retain(|locator, told| {
+        let nid = self.nid;
+        let all_bases: Vec<BTreeMap<Locator, bool>> = (0..self.interfaces.len())
+            .map(|number| self.bases(number, held))
+            .collect();
+        // first what there is, at all of them: what one does hangs on what others hold
+        let mut lost = Vec::new();
+        for (number, (known, bases)) in self.interfaces.iter_mut().zip(&all_bases).enumerate() {
+            known.retain(|locator, own| {
                 if bases.contains_key(locator) {
                     return true;
                 }
-                let address = local(number, *locator, self.nid);
-                if *told != Told::Nothing {
+                let address = local(number, *locator, nid);
+                if own.told != Told::Nothing {
                     changes.push(Change::Tell(AddressEvent::Lost(address)));
                 }
                 changes.push(Change::Remove(address));
                 false
             });
-            for (locator, deprecated) in bases {
-                let address = local(number, locator, self.nid);
-                let told = known.entry(locator).or_insert_with(|| {
-                    changes.push(Change::Add(address));
-                    Told::Nothing
+            for locator in bases.keys() {
+                let own = known.entry(*locator).or_insert(Own {
+                    told: Told::Nothing,
+                    asked: Asked::Nothing,
+                    is_held: false,
                 });
-                let is_held = own.clone().any(|h| h.address == address.address);
-                let now = match (up.get(number).is_some_and(|up| *up) && is_held, deprecated) {
+                let address = local(number, *locator, nid).address;
+                let now = held.iter().any(|h| h.interface == number && h.address == address);
+                if core::mem::replace(&mut own.is_held, now) && !now {
+                    lost.push((number, *locator));
+                }
+            }
+        }
+        for (number, bases) in all_bases.into_iter().enumerate() {
+            let is_up = up.get(number).is_some_and(|up| *up);
+            for (locator, deprecated) in bases {
+                let address = local(number, locator, nid);
+                let Some(own) = self.interfaces[number].get(&locator).copied() else {
+                    continue;
+                };
+                // somebody may have taken it away, or the kernel, which found it to be a duplicate
+                let is_lost = lost.contains(&(number, locator));
+                let asked = self.asked_next(number, locator, is_lost, up);
+                if let Some(asked) = asked
+                    && asked != Asked::Nothing
+                {
+                    changes.push(Change::Add(address));
+                }
+                let now = match (is_up && own.is_held, deprecated) {
                     (false, _) => Told::Nothing,
                     (true, false) => Told::Ready,
                     (true, true) => Told::Deprecated,
                 };
-                let before = core::mem::replace(told, now);
-                if before != Told::Nothing && !is_held {
-                    // somebody has taken it away
-                    changes.push(Change::Add(address));
-                }
-                let events: &[AddressEvent] = match (before, now) {
+                let events: &[AddressEvent] = match (own.told, now) {
                     (Told::Nothing, Told::Ready) | (Told::Deprecated, Told::Ready) => {
                         &[AddressEvent::Ready(address)]
                     }
@@ -193,10 +238,63 @@ impl Locators {
                     _ => &[],
                 };
                 changes.extend(events.iter().map(|event| Change::Tell(*event)));
+                let own = Own {
+                    told: now,
+                    asked: asked.unwrap_or(own.asked),
+                    ..own
+                };
+                self.interfaces[number].insert(locator, own);
             }
         }
         changes
     }
+
+    /// The networks of an interface, and whether they are deprecated: if all addresses there are.
+    fn bases(&self, number: usize, held: &[Held]) -> BTreeMap<Locator, bool> {
+        let mut bases = BTreeMap::new();
+        let of_others = held
+            .iter()
+            .filter(|h| h.interface == number && Nid::of(h.address) != self.nid);
+        for h in of_others {
+            let locator = Locator::of(h.address);
+            let counts = h.global && h.prefix_length == LOCATOR_LEN && self.networks.contain(locator);
+            if counts && locator.is_routable() {
+                *bases.entry(locator).or_insert(true) &= h.deprecated;
+            }
+        }
+        bases
+    }
+
+    /// What the kernel is to be asked for now, if anything: first of all, and where it does not hold the address.
+    fn asked_next(&self, number: usize, locator: Locator, is_lost: bool, up: &[bool]) -> Option<Asked> {
+        let own = self.interfaces.get(number)?.get(&locator)?;
+        if own.is_held && own.asked != Asked::Nothing {
+            return None;
+        }
+        if is_held_beside(&self.interfaces, number, locator) {
+            return (own.asked != Asked::Sharing || is_lost).then_some(Asked::Sharing);
+        }
+        let looks = |(other, all): (usize, &BTreeMap<Locator, Own>)| {
+            let asked = all.get(&locator).is_some_and(|own| own.asked == Asked::Detecting);
+            other != number && asked && up.get(other).is_some_and(|up| *up)
+        };
+        let wait =
+            own.asked == Asked::Nothing && !own.is_held && self.interfaces.iter().enumerate().any(looks);
+        let is_taken_away = is_lost && own.told != Told::Nothing;
+        match own.asked {
+            _ if wait => None,
+            Asked::Nothing => Some(Asked::Detecting),
+            _ => is_taken_away.then_some(Asked::Detecting),
+        }
+    }
+}
+
+fn is_held_beside(interfaces: &[BTreeMap<Locator, Own>], number: usize, locator: Locator) -> bool {
+    let mut others = interfaces
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != number);
+    others.any(|(_, all)| all.get(&locator).is_some_and(|own| own.is_held))
 }
 
 fn local(interface: usize, locator: Locator, nid: Nid) -> LocalAddress {
@@ -360,14 +458,60 @@ mod tests {
             locators.reconcile(&[link_local, single, elsewhere], &[true, true]),
             []
         );
-        // two interfaces on one network have a locator each
-        let second = Held {
-            interface: 1,
-            ..kernels()
-        };
-        let changes = locators.reconcile(&[kernels(), second], &[true, true]);
+    }
+
+    #[test]
+    fn of_two_interfaces_in_one_network_the_second_shares_what_the_first_holds() {
+        let mut locators = Locators::new(NID, Networks::All, 2);
+        let at = |interface, held: Held| Held { interface, ..held };
+        let both = [kernels(), at(1, kernels())];
+        let second = local(1, HOME, NID);
+        let ready = |local| Change::Tell(AddressEvent::Ready(local));
+        // this machine would answer itself: one after the other
+        assert_eq!(locators.reconcile(&both, &[true, true]), [Change::Add(address())]);
+        assert!(!locators.is_held_elsewhere(second));
+        assert_eq!(locators.reconcile(&both, &[true, true]), []);
+        let first_holds = [both[0], both[1], ours()];
         assert_eq!(
-            changes,
+            locators.reconcile(&first_holds, &[true, true]),
+            [ready(address()), Change::Add(second)]
+        );
+        assert!(locators.is_held_elsewhere(second) && !locators.is_held_elsewhere(address()));
+        let both_hold = [both[0], both[1], ours(), at(1, ours())];
+        assert_eq!(locators.reconcile(&both_hold, &[true, true]), [ready(second)]);
+        assert!(locators.is_held_elsewhere(address()));
+        // the first has lost its carrier; when it is back, the kernel looks for duplicates, finds itself, and drops the address
+        assert_eq!(
+            locators.reconcile(&both_hold, &[false, true]),
+            [Change::Tell(AddressEvent::Lost(address()))]
+        );
+        let second_holds = [both[0], both[1], at(1, ours())];
+        assert_eq!(
+            locators.reconcile(&second_holds, &[true, true]),
+            [Change::Add(address())]
+        );
+        assert_eq!(locators.reconcile(&second_holds, &[true, true]), [], "once");
+        assert_eq!(locators.reconcile(&both_hold, &[true, true]), [ready(address())]);
+        // and the second has it at once where the first is unplugged
+        assert_eq!(
+            locators.reconcile(&[at(1, kernels()), at(1, ours())], &[false, true]),
+            [
+                Change::Tell(AddressEvent::Lost(address())),
+                Change::Remove(address())
+            ]
+        );
+        assert!(locators.is_usable(1) && !locators.is_held_elsewhere(second));
+    }
+
+    #[test]
+    fn an_interface_without_a_carrier_is_not_waited_for() {
+        let mut locators = Locators::new(NID, Networks::All, 2);
+        let both = [0, 1].map(|interface| Held {
+            interface,
+            ..kernels()
+        });
+        assert_eq!(
+            locators.reconcile(&both, &[false, true]),
             [Change::Add(address()), Change::Add(local(1, HOME, NID))]
         );
     }

@@ -79,9 +79,11 @@ fn has_super_packet(packet: &Packet) -> bool {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use segue_wire::Ipv6Header;
+    use segue_wire::ilnp::Nonce;
+    use segue_wire::ipv6::Ipv6Option;
     use segue_wire::mobility::MobilityMessage;
     use segue_wire::raw::{ChecksumState, RawPayload};
+    use segue_wire::{ExtensionHeader, Ipv6Header, PseudoRule};
     use std::net::Ipv6Addr;
 
     const HERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 1);
@@ -127,6 +129,43 @@ mod tests {
             understand(wrong, ALL),
             Err(ParseError::BadChecksum("mobility header"))
         );
+    }
+
+    /// What a card joined as a list has the first datagram's checksum, and is cut up as any other super-packet.
+    #[test]
+    fn a_list_of_datagrams_is_a_super_packet() {
+        let nonce = ExtensionHeader::DestinationOptions(vec![Ipv6Option::IlnpNonce {
+            nonce: Nonce::Bits32([1, 2, 3, 4]),
+            rule: PseudoRule::Ipv6,
+        }]);
+        for extensions in [Vec::new(), vec![nonce]] {
+            let datagrams = RawPayload {
+                next_header: 17,
+                bytes: [&[0, 7, 0, 9, 1, 2, 0xab, 0xcd], &[5; 250][..]].concat().into(),
+                checksum: ChecksumState::Complete,
+                segment_size: None,
+            };
+            let mut list = packet(Payload::Raw(datagrams));
+            list.extensions = extensions;
+            let bytes = Bytes::from(list.to_vec());
+            let list = Packet::parse_raw(&bytes, ChecksumState::Complete, Some(100)).unwrap();
+            let Payload::Raw(super_packet) = &list.payload else {
+                panic!("a super-packet")
+            };
+            assert_eq!(super_packet.checksum, ChecksumState::Partial);
+            let cuts = cut(list);
+            assert_eq!(cuts.len(), 3);
+            for one in cuts {
+                let Packet {
+                    payload: Payload::Raw(cut),
+                    ..
+                } = raw(&one)
+                else {
+                    panic!("a datagram")
+                };
+                assert_eq!(one.pseudo_header().checksum(17, &cut.bytes), 0);
+            }
+        }
     }
 
     #[test]

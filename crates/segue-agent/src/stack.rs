@@ -427,6 +427,16 @@ impl Stack {
         self.settle(now);
     }
 
+    /// Unix time at the zero of the clock that `now` is of, nanoseconds: that zero is another after each boot, and what is known
+    /// from replays by its time has to outlive one.
+    pub fn handle_clock(&mut self, unix_ns_at_zero: u64) {
+        match &mut self.role {
+            Role::MobileNode(shim) => shim.handle_clock(unix_ns_at_zero),
+            Role::Fixed(fixed) => fixed.handle_clock(unix_ns_at_zero),
+            Role::Ilnp(_) => {}
+        }
+    }
+
     /// Works off the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.role.shim_mut() {

@@ -6,9 +6,9 @@ use bytes::{Buf as _, Bytes};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::libc::{
-    ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING, PACKET_MR_ALLMULTI, PACKET_VNET_HDR,
-    SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq, recv as recv_into, setsockopt, sock_filter,
-    sock_fprog, socklen_t,
+    ARPHRD_ETHER, ARPHRD_LOOPBACK, ETH_P_IPV6, PACKET_ADD_MEMBERSHIP, PACKET_IGNORE_OUTGOING,
+    PACKET_MR_ALLMULTI, PACKET_VNET_HDR, SO_ATTACH_FILTER, SOL_PACKET, SOL_SOCKET, c_int, packet_mreq,
+    recv as recv_into, setsockopt, sock_filter, sock_fprog, socklen_t,
 };
 use nix::sys::socket::sockopt::RcvBufForce;
 use nix::sys::socket::{
@@ -78,6 +78,7 @@ impl PacketSocket {
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is none of that name"))?;
         let mac = link
             .addr()
+            .filter(|_| is_ethernet(link.hatype(), link.halen()))
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not Ethernet"))?;
         let socket = socket(
             AddressFamily::Packet,
@@ -227,8 +228,8 @@ impl PacketSocket {
         self.buffer.get(start..start + frame.length).unwrap_or_default()
     }
 
-    /// Sends an IPv6 packet that is in two parts, its headers and the rest; `false` if the interface takes none: it is down, its
-    /// queue is full, or the packet too long. Without `offload`, it has all its checksums.
+    /// Sends an IPv6 packet that is in two parts, its headers and the rest; `false` if the interface takes none: it is down or
+    /// unplugged, its queue is full, or the packet too long. Without `offload`, it has all its checksums.
     ///
     /// # Errors
     /// As the kernel has them otherwise.
@@ -254,6 +255,8 @@ impl PacketSocket {
             Ok(_) => Ok(true),
             Err(
                 Errno::ENETDOWN
+                | Errno::ENODEV
+                | Errno::ENXIO
                 | Errno::EAGAIN
                 | Errno::EINTR
                 | Errno::ENOBUFS
@@ -269,6 +272,12 @@ impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Whether frames of an interface begin with an Ethernet header, by the kind of its hardware and the length of its addresses: of Wi-Fi, bridges
+/// and veth they do, and of the loopback. Tunnels (an address of four or sixteen bytes, or none) and InfiniBand have others.
+const fn is_ethernet(kind: u16, address_len: usize) -> bool {
+    matches!(kind, ARPHRD_ETHER | ARPHRD_LOOPBACK) && address_len == size_of::<Mac>()
 }
 
 const ETHERNET_HEADER_LEN: usize = 14;
@@ -458,6 +467,50 @@ mod tests {
         // one that is not kept is refused
         let _ = from.send(frame);
         recv(to.as_raw_fd(), &mut [0; 256], MsgFlags::MSG_DONTWAIT).is_ok_and(|length| length == frame.len())
+    }
+
+    #[test]
+    fn an_interface_that_is_unplugged_takes_nothing() {
+        let tried = std::thread::spawn(|| {
+            let ip = |args: &str| {
+                let mut command = std::process::Command::new("ip");
+                command
+                    .args(args.split(' '))
+                    .status()
+                    .is_ok_and(|status| status.success())
+            };
+            let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok();
+            if !unshared || !ip("link add sg0 type veth peer name sg1") {
+                eprintln!("SKIPPED: no namespace can be made here (they need root and the command ip)");
+                return;
+            }
+            assert!(ip("link set sg0 up") && ip("link set sg1 up"));
+            let socket = PacketSocket::open("sg0", Takes::Selected(&[Select::Identifier(1)])).unwrap();
+            let send = || socket.send([2, 0, 0, 0, 0, 1], Offload::default(), [&[0x60; 40], &[]]);
+            assert!(matches!(send(), Ok(true)));
+            assert!(ip("link delete sg0"));
+            for _ in 0..3 {
+                assert!(matches!(send(), Ok(false)));
+            }
+        });
+        tried.join().unwrap();
+    }
+
+    #[test]
+    fn an_interface_of_another_kind_is_no_ethernet() {
+        use nix::libc::{ARPHRD_INFINIBAND, ARPHRD_NONE, ARPHRD_PPP, ARPHRD_SIT, ARPHRD_TUNNEL6};
+        for (kind, address_len, expected) in [
+            (ARPHRD_ETHER, 6, true),
+            (ARPHRD_LOOPBACK, 6, true),
+            (ARPHRD_ETHER, 8, false),
+            (ARPHRD_NONE, 0, false),
+            (ARPHRD_PPP, 0, false),
+            (ARPHRD_SIT, 4, false),
+            (ARPHRD_TUNNEL6, 16, false),
+            (ARPHRD_INFINIBAND, 20, false),
+        ] {
+            assert_eq!(is_ethernet(kind, address_len), expected, "{kind}");
+        }
     }
 
     #[test]

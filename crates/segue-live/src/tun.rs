@@ -114,10 +114,11 @@ impl SuperTun {
     }
 
     /// Has the kernel receive a packet that is in two parts, its headers and the rest; `false` if it takes none (the interface
-    /// is down, or its memory is short).
+    /// is down, or its memory is short) or not this one: a super-packet of a kind that it has no use for, or what is no IP
+    /// packet.
     ///
     /// # Errors
-    /// As the kernel has them otherwise; `InvalidInput` for what is no IP packet.
+    /// As the kernel has them otherwise.
     pub fn send(&self, offload: Offload, packet: [&[u8]; 2]) -> io::Result<bool> {
         let header = offload.emit(0);
         let slices = [
@@ -126,7 +127,10 @@ impl SuperTun {
             IoSlice::new(packet[1]),
         ];
         let length = header.len() + packet[0].len() + packet[1].len();
-        taken((&self.file).write_vectored(&slices), length)
+        match taken((&self.file).write_vectored(&slices), length) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(false),
+            sent => sent,
+        }
     }
 }
 
@@ -205,4 +209,36 @@ fn leave_to_us(file: &File) -> io::Result<()> {
     let set = |offloads: c_ulong| unsafe { ioctl(file.as_raw_fd(), TUNSETOFFLOAD as _, offloads) };
     Errno::result(set(tcp | TUN_F_USO)).or_else(|_| Errno::result(set(tcp)))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sched::{CloneFlags, unshare};
+
+    #[test]
+    fn a_packet_that_the_kernel_has_no_use_for_is_refused_and_the_next_is_not() {
+        let tried = std::thread::spawn(|| {
+            let new = unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+            let Ok(tun) = new.and_then(|()| SuperTun::open("segue-test")) else {
+                eprintln!("SKIPPED: no namespace or no TUN device here (they need root)");
+                return;
+            };
+            let mut header = vec![0; 40];
+            (header[0], header[6]) = (0x60, 17);
+            let datagrams = Offload {
+                segment_size: Some(0),
+                datagrams: true,
+                ..Offload::default()
+            };
+            assert!(matches!(tun.send(datagrams, [&header, &[0; 100]]), Ok(false)));
+            assert!(matches!(tun.send(Offload::default(), [&[0], &[]]), Ok(false)));
+            // the device is down
+            assert!(matches!(
+                tun.send(Offload::default(), [&header, &[0; 100]]),
+                Ok(false)
+            ));
+        });
+        tried.join().unwrap();
+    }
 }

@@ -43,6 +43,9 @@ impl Packet {
     /// Parses the headers of IPv6 and leaves the upper layer as bytes, which share the storage of `bytes`; but ICMPv6 is
     /// parsed, because a shim reads it.
     ///
+    /// A super-packet has a partial checksum then. One that a device joined as a list of packets (Linux, `rx-gro-list`) comes
+    /// with that of the first of them, which is not its own, and whoever joined them has verified all.
+    ///
     /// Where there is an ILNP nonce, the rule that the checksum of TCP or UDP follows is found out and noted at the
     /// nonce. Without one, checksums are left for the transport to verify.
     ///
@@ -80,6 +83,9 @@ impl Packet {
             segment_size,
         };
         let pseudo = pseudo_header(&ip, &extensions);
+        if segment_size.is_some() && !incomplete {
+            raw.leave_to_device(&pseudo);
+        }
         let payload = if incomplete {
             Payload::Unknown {
                 next_header,
@@ -143,6 +149,17 @@ impl RawPayload {
             self.put(at, 0);
             let value = pseudo_header.checksum(self.next_header, &self.bytes);
             self.put(at, self.never_zero(value));
+        }
+    }
+
+    /// Leaves the checksum to a device, whatever is in its field.
+    fn leave_to_device(&mut self, pseudo_header: &PseudoHeader) {
+        if self.checksum == ChecksumState::Partial {
+            return;
+        }
+        if let Some((at, _)) = self.field() {
+            self.put(at, pseudo_header.partial_sum(self.next_header, self.bytes.len()));
+            self.checksum = ChecksumState::Partial;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::netlink::Requests;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::address::{
-    AddressAttribute, AddressFlags, AddressMessage, AddressScope, CacheInfo,
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressScope, CacheInfo,
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -21,18 +21,27 @@ pub(crate) const VALID_FOR: Duration = Duration::from_secs(60);
 const WAITING: u32 = 2000;
 
 /// Has the kernel hold an address, or hold it for longer. It is deprecated from the start: nothing that does not ask for it uses
-/// it (RFC 6724 section 5, rule 3).
+/// it (RFC 6724 section 5, rule 3). Of one that `is_held_elsewhere`, at another interface of this machine, it looks for no duplicates
+/// (RFC 4862 section 5.4): it would find itself.
 ///
 /// # Errors
 /// As the kernel has them.
-pub(crate) fn add(requests: &mut Requests, interface: u32, address: Ipv6Addr) -> io::Result<()> {
+pub(crate) fn add(
+    requests: &mut Requests,
+    interface: u32,
+    address: Ipv6Addr,
+    is_held_elsewhere: bool,
+) -> io::Result<()> {
     let mut message = message(interface, address, 128);
     let mut lifetimes = CacheInfo::default();
     (lifetimes.ifa_preferred, lifetimes.ifa_valid) = (0, VALID_FOR.as_secs_f64() as u32);
     message.attributes.push(AddressAttribute::CacheInfo(lifetimes));
-    message
-        .attributes
-        .push(AddressAttribute::Flags(AddressFlags::Noprefixroute));
+    let mut flags = AddressFlags::Noprefixroute;
+    if is_held_elsewhere {
+        flags |= AddressFlags::Nodad;
+        message.header.flags = AddressHeaderFlags::Nodad;
+    }
+    message.attributes.push(AddressAttribute::Flags(flags));
     requests.order(
         RouteNetlinkMessage::NewAddress(message),
         NLM_F_CREATE | NLM_F_REPLACE,
@@ -86,7 +95,7 @@ pub(crate) fn set_up_device(requests: &mut Requests, device: u32, mtu: u32) -> i
 pub(crate) fn hold_at_device(requests: &mut Requests, device: u32, address: Ipv6Addr) -> io::Result<bool> {
     let mut own = message(device, address, 128);
     own.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
-    own.header.flags = netlink_packet_route::address::AddressHeaderFlags::Nodad;
+    own.header.flags = AddressHeaderFlags::Nodad;
     requests.add(RouteNetlinkMessage::NewAddress(own))
 }
 

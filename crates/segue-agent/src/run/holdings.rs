@@ -112,8 +112,8 @@ impl Holdings {
     }
 
     /// Has the kernel hold an address on the interface of a number, or hold it for longer.
-    pub fn hold(&mut self, index: u32, address: Ipv6Addr) {
-        if let Err(error) = add(&mut self.requests, index, address) {
+    pub fn hold(&mut self, index: u32, address: Ipv6Addr, is_held_elsewhere: bool) {
+        if let Err(error) = add(&mut self.requests, index, address, is_held_elsewhere) {
             warn!(%address, %error, "the kernel does not hold it");
         }
     }

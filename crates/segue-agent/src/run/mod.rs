@@ -292,7 +292,6 @@ impl Running {
                     self.take_from_port(*number)?;
                 }
             }
-            // one that has connections may be able to write
             if ready.contains(&Source::Control) || control.poll_timeout().is_some() {
                 for (stream, request) in control.turn(now, |request| self.respond(now, &request)) {
                     self.begin_trace(now, stream, request);
@@ -337,8 +336,10 @@ impl Running {
         let all = fixed
             .into_iter()
             .chain(ports.map(|(readable, fd)| (Source::Interfaces(readable), fd)))
-            .chain(control.connections().map(|fd| (Source::Control, fd)))
             .map(|(source, fd)| (source, fd, PollFlags::POLLIN));
+        let control = control
+            .descriptors()
+            .map(|(flags, fd)| (Source::Control, fd, flags));
         let names = names.map(|(flags, fd)| (Source::Names(flags), fd, flags));
         let traces = self.traces.descriptors().map(|found| (Source::Traces, found));
         let metrics = metrics.into_iter().flat_map(Metrics::descriptors);
@@ -352,6 +353,7 @@ impl Running {
             (source, fd, PollFlags::POLLIN | write)
         });
         let (sources, mut fds): (Sources, SmallVec<[PollFd<'_>; FEW]>) = all
+            .chain(control)
             .chain(names)
             .chain(those_who_ask)
             .map(|(source, fd, flags): (Source, BorrowedFd<'_>, PollFlags)| (source, PollFd::new(fd, flags)))
@@ -467,7 +469,8 @@ impl Running {
 
     fn hold(&mut self, local: LocalAddress) {
         if let Some(index) = self.interfaces.index_of(local.interface) {
-            self.holdings.hold(index, local.address);
+            let is_held_elsewhere = self.locators.is_held_elsewhere(local);
+            self.holdings.hold(index, local.address, is_held_elsewhere);
         }
     }
 
@@ -478,6 +481,9 @@ impl Running {
     }
 
     fn refresh(&mut self, now: Instant) -> anyhow::Result<()> {
+        // the calendar may have been set since
+        let calendar = Clock::through_sleep();
+        self.stack.handle_clock(calendar.unix_ns(Instant::ZERO));
         let wanted: Vec<LocalAddress> = self.locators.wanted().collect();
         for local in wanted {
             self.hold(local);

@@ -6,6 +6,7 @@ use super::config::{
     ServedNode, is_routable_unicast,
 };
 use super::correspondent::alternate;
+use super::ntp::{NtpClock, is_after};
 use super::reply::Reply;
 use super::return_routability::{mn_ha_code, verify_mn_ha_code};
 use super::tunnel::{TunnelError, encapsulate};
@@ -58,6 +59,8 @@ pub struct HomeAgent {
     pending: VecDeque<(Instant, Registration)>,
     transmits: VecDeque<Packet>,
     events: VecDeque<HomeAgentEvent>,
+    /// That of timestamps.
+    clock: NtpClock,
     /// For errors of its own and those that it relays.
     errors: ErrorBudget,
     /// For refusals, of each mobile node: an update that was authentic once can be sent again by whoever saw it, from wherever.
@@ -96,11 +99,18 @@ impl HomeAgent {
             pending: VecDeque::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
+            clock: NtpClock::default(),
             errors: ErrorBudget::default(),
             refusals: BTreeMap::new(),
             counters: Counters::default(),
             config,
         }
+    }
+
+    /// Unix time at the driver's zero, nanoseconds, by the calendar clock, which may have been set since. Without it timestamps
+    /// are known from replays only while this lives (RFC 4285 section 6 has them in NTP's time).
+    pub fn handle_clock(&mut self, unix_ns_at_zero: u64) {
+        self.clock.set(unix_ns_at_zero);
     }
 
     /// Its address.
@@ -406,8 +416,8 @@ impl HomeAgent {
         let Some(timestamp) = timestamp else {
             return Some(binding_status::MESSAGE_ID_REQUIRED);
         };
-        let close = ntp(now).abs_diff(timestamp) <= ntp(Instant::ZERO + self.config.timestamp_window);
-        let newer = last.is_none_or(|last| timestamp > last.timestamp);
+        let close = self.clock.is_close(now, timestamp, self.config.timestamp_window);
+        let newer = last.is_none_or(|last| is_after(timestamp, last.timestamp));
         (!close || !newer).then_some(binding_status::ID_MISMATCH)
     }
 
@@ -434,7 +444,7 @@ impl HomeAgent {
         }
         if node.security.replay_protection == ReplayProtection::Timestamp {
             // a mobile node whose clock is off sets it by this
-            options.push(MobilityOption::ReplayProtection(ntp(now)));
+            options.push(MobilityOption::ReplayProtection(self.clock.at(now)));
         }
         options.push(MobilityOption::blank_authentication(node.security.spi));
         if let Some(mh_data) = header.authenticated_bytes() {
@@ -454,12 +464,6 @@ impl HomeAgent {
 
 /// The least MTU of IPv6.
 const MIN_MTU: usize = 1280;
-
-/// A time in the format of NTP: seconds in the upper 32 bits, from the driver's zero on.
-pub(super) fn ntp(time: Instant) -> u64 {
-    let ns = u128::from(time.as_nanos());
-    ((ns << 32) / 1_000_000_000) as u64
-}
 
 pub(super) fn timestamp(header: &MobilityHeader) -> Option<u64> {
     header.options.iter().find_map(|option| match option {

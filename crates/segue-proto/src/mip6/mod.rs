@@ -52,6 +52,7 @@ mod direct_error;
 mod home_agent;
 mod mobile_node;
 mod movement;
+mod ntp;
 mod reply;
 mod return_routability;
 mod silence;

@@ -6,6 +6,7 @@ use segue_wire::mobility::BindingUpdate;
 
 mod lists;
 mod movement;
+mod timestamps;
 
 /// Section 9.5.1: "if the last received sequence number was 15, then messages with sequence numbers 0 through 15, as well as
 /// 32783 through 65535, would be considered less than or equal".

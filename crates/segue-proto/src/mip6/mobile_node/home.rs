@@ -4,7 +4,7 @@ use super::{Attachment, MobileNode};
 use crate::contract::LocalAddress;
 use crate::mip6::binding_update_list::{Due, PendingUpdate, Registered};
 use crate::mip6::config::{LIFETIME_UNIT, ReplayProtection};
-use crate::mip6::home_agent::{ntp, timestamp};
+use crate::mip6::home_agent::timestamp;
 use crate::mip6::return_routability::{mn_ha_code, verify_mn_ha_code};
 use crate::mip6::{is_newer, lifetime_units, mobility_packet};
 use crate::shim::ShimEvent;
@@ -129,7 +129,7 @@ impl MobileNode {
             }
             binding_status::ID_MISMATCH | binding_status::MESSAGE_ID_REQUIRED => {
                 if let Some(theirs) = timestamp(header) {
-                    self.clock_offset = theirs.wrapping_sub(ntp(now));
+                    self.clock.adopt(now, theirs);
                 }
                 self.replay_protection = ReplayProtection::Timestamp;
                 self.register_again(now);
@@ -242,7 +242,7 @@ impl MobileNode {
         };
         let mut options = Vec::new();
         if self.replay_protection == ReplayProtection::Timestamp {
-            let timestamp = ntp(now).wrapping_add(self.clock_offset);
+            let timestamp = self.clock.at(now);
             options.push(MobilityOption::ReplayProtection(timestamp));
         }
         options.push(MobilityOption::blank_authentication(security.spi));

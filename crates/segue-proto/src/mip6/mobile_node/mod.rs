@@ -9,6 +9,7 @@ use super::binding_update_list::{HomeEntry, Peer, Peers, Registered};
 use super::config::{MobileNodeConfig, Registration, ReplayProtection, is_routable_unicast};
 use super::correspondent::Correspondent;
 use super::movement::{Attachment, Movement};
+use super::ntp::NtpClock;
 use super::silence::Silence;
 use super::tunnel::encapsulate;
 use super::{Counters, EXTENSION_OVERHEAD, TUNNEL_OVERHEAD, count_sent, is_signalling, place_of};
@@ -43,8 +44,8 @@ pub struct MobileNode {
     home: HomeEntry,
     peers: Peers,
     handoff: Option<Handoff>,
-    /// By how much our timestamps are ahead of our clock (RFC 4285 section 6), in units of NTP.
-    clock_offset: u64,
+    /// That of timestamps.
+    clock: NtpClock,
     cookies: Stream,
     /// Whether anything gets through, if that is watched.
     silence: Option<Silence>,
@@ -88,7 +89,7 @@ impl MobileNode {
             home: HomeEntry::default(),
             peers: Peers::default(),
             handoff: None,
-            clock_offset: 0,
+            clock: NtpClock::default(),
             cookies,
             silence,
             transmits: VecDeque::new(),
@@ -105,6 +106,12 @@ impl MobileNode {
             Attachment::Away(local) => Some(local.address),
             _ => None,
         }
+    }
+
+    /// Unix time at the driver's zero, nanoseconds, by the calendar clock, which may have been set since. A home agent whose clock
+    /// is another says so, and then its own goes (RFC 4285 section 6).
+    pub fn handle_clock(&mut self, unix_ns_at_zero: u64) {
+        self.clock.set(unix_ns_at_zero);
     }
 
     /// The home agent's address.
