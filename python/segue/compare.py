@@ -291,7 +291,18 @@ def _source(text: str, wanted: Wanted) -> _Source:
     if wanted.scenario is not None and not Path(file).is_file():
         return _Source(name, load(wanted.scenario), {**wanted.overrides, "scheme": file})
     scenario = load(file)
+    if wanted.scenario is None and file in _schemes() and not Path(file).is_file():
+        # the lab has files of their names, which differ in more than that
+        raise ScenarioError(
+            f"{file}: is a scheme, expected --scenario FILE with it, or {scenario.name} for the scenario of that name"
+        )
     return _Source(scenario.name if name == file else name, scenario, wanted.overrides)
+
+
+def _schemes() -> frozenset[str]:
+    from segue.keys import keys
+
+    return frozenset(choice.value for key in keys() if key.key == "scheme" for choice in key.choices)
 
 
 def _captures(text: str) -> tuple[str, ...]:

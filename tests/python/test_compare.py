@@ -217,6 +217,11 @@ def test_folders_and_files_that_are_named_like_schemes_are_not_taken_for_them(
     ]
 
 
+def test_schemes_without_a_scenario_are_no_files_of_the_lab() -> None:
+    with pytest.raises(ScenarioError, match=r"^mip6: is a scheme, expected --scenario .* or lab/mip6 for"):
+        compare(Wanted(("mip6", "sigma"), None, {}, (1,), ("throughput",)))
+
+
 def test_the_command_writes_a_table_and_a_figure(segue: Segue, tmp_path: Path) -> None:
     arguments = ("compare", "l2.latency=100 ms", "l2.latency=600 ms", "--scenario", "sigma", "--set", "duration=30 s")
     ran = segue(*arguments, "--seeds", "2", "--metric", "interruption", "--out", "both", cwd=tmp_path)

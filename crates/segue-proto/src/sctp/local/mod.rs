@@ -384,10 +384,12 @@ impl LocalAddresses {
     /// Follows the route as soon as it may be a source; keeps away from addresses that may no longer be one. Without
     /// any that may, it stays as it is.
     pub(super) fn follow_route(&mut self) {
-        if self.source_at(self.route.address).is_some() {
-            self.source = self.route;
-        } else if self.source_at(self.source.address).is_none() {
-            self.source = self.first_usable().unwrap_or(self.source);
+        if let Some(route) = self.source_at(self.route.address) {
+            // deleted and added again it may be another interface's
+            (self.route, self.source) = (route, route);
+        } else {
+            let kept = self.source_at(self.source.address);
+            self.source = kept.or_else(|| self.first_usable()).unwrap_or(self.source);
         }
     }
 

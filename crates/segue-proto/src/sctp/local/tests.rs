@@ -338,6 +338,24 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     proptest::collection::vec(one, 0..40)
 }
 
+#[test]
+fn an_address_that_is_deleted_and_added_again_on_another_interface_is_the_route_there() {
+    let mut local = with(2);
+    local.find_present(on(1, 1));
+    local.lose(a(2));
+    ask(&mut local, &[Delete(a(1))]);
+    local.find_present(l(2));
+    local.settle(Delete(a(1)), true);
+    local.follow_route();
+    assert_eq!(local.source(), l(2));
+    local.offer(l(1));
+    ask(&mut local, &[Add(a(1))]);
+    local.settle(Add(a(1)), true);
+    local.follow_route();
+    assert_eq!(local.check_invariants(), Ok(()));
+    assert_eq!((local.route(), local.source()), (l(1), l(1)));
+}
+
 proptest! {
     #[test]
     fn packets_leave_from_an_address_that_an_interface_and_the_peer_have(moves in moves()) {
