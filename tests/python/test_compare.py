@@ -185,8 +185,8 @@ def test_a_curve_of_what_never_came_back_ends_below_one() -> None:
     ("subjects", "scenario", "words"),
     [
         (("sigma",), None, "at least two"),
-        (("sigma", "sigma"), None, "is there twice"),
-        (("sigma", "nonsense"), None, "no such file or scenario"),
+        (("papers/sigma", "papers/sigma"), None, "is there twice"),
+        (("papers/sigma", "nonsense"), None, "no such file or scenario"),
         (("mip6", "nonsense"), "ilnp", "scheme"),
         (("mip6", "l2.latncy=1 s"), "ilnp", "latncy"),
     ],
