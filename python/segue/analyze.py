@@ -263,7 +263,8 @@ class Analysis:
 
     def _with_series(self) -> list[tuple[int, str, Series]]:
         found = list(self._series())
-        if not found and self.findings.flows:
+        # of flows of a packet or none there are no points
+        if not found and not self._may_have_series and self.findings.flows:
             raise ValueError("no points: the analysis was made with series=False")
         return found
 

@@ -44,6 +44,8 @@ _APPLICATION = 0x5E60E
 _VERSION = 1
 _DAMAGE = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What comes of a row that somebody, or a failing disk, has changed."""
+PATIENCE_S = 10.0
+"""For how long another process is waited for, which has the store for some milliseconds at a time."""
 _SCHEMA = """
     CREATE TABLE run (
         identity BLOB PRIMARY KEY,
@@ -235,6 +237,7 @@ class Store:
             return None, 0.0
         made_at, *kept = row
         try:
+            made_at = float(made_at)
             run = self._restored(*kept)
         except _DAMAGE as error:
             self._drop(identity, error)
@@ -265,7 +268,7 @@ class Store:
         if stored.table_names:
             try:
                 part = self._session.part()
-                lengths += [_link(self.folder / "frames" / folder, part, name) for name in stored.table_names]
+                lengths += [_link(self._frames(folder), part, name) for name in stored.table_names]
             except OSError:
                 # whoever cleans up a cache may have taken files, and left the row
                 return None
@@ -307,9 +310,24 @@ class Store:
                 (identity, now, now, size, folder, " ".join(names), metrics, scenario, json.dumps(native.verdicts),
                  native.junit),
             )  # fmt: skip
-            if before is not None and before[0]:
-                shutil.rmtree(self.folder / "frames" / before[0], ignore_errors=True)
+            if before is not None:
+                self._remove_frames(before[0])
         return Run(native, trace_folder=part, holds=self._session)
+
+    def _frames(self, folder: str) -> Path:
+        """The tables of a row.
+
+        Raises:
+            ValueError: What the row has is no name of a folder of this store.
+        """
+        if Path(folder).name != folder or folder in ("", ".."):
+            raise ValueError(f"{folder}: expected the name of a folder")
+        return self.folder / "frames" / folder
+
+    def _remove_frames(self, folder: str) -> None:
+        """Remove the tables of a row, if it has any: nothing outside of the store, whatever the row says."""
+        with contextlib.suppress(ValueError, TypeError):
+            shutil.rmtree(self._frames(folder), ignore_errors=True)
 
     def _part(self) -> Path | None:
         """A folder for tables of a run, if there can be one; else they stay in memory."""
@@ -338,8 +356,7 @@ class Store:
                 gone = self._runs.execute("DELETE FROM run WHERE identity = ? AND used_at = ?", (identity, used_at))
                 if gone.rowcount:
                     size -= own
-                    if folder:
-                        shutil.rmtree(self.folder / "frames" / folder, ignore_errors=True)
+                    self._remove_frames(folder)
 
     def _remove_forgotten(self) -> None:
         """Tables that belong to no result."""
@@ -354,7 +371,7 @@ class Store:
         """Whatever goes wrong with the store is said once, and results are had without it."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, UnicodeError, OSError) as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
@@ -399,7 +416,7 @@ def _open(path: Path) -> sqlite3.Connection:
     """The results, which are left as they are if they are not ours."""
     with contextlib.ExitStack() as stack:
         try:
-            runs = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            runs = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
             stack.callback(runs.close)
             runs.execute("BEGIN IMMEDIATE")
             (application,) = runs.execute("PRAGMA application_id").fetchone()
@@ -416,7 +433,8 @@ def _open(path: Path) -> sqlite3.Connection:
             runs.execute("COMMIT")
             runs.execute("PRAGMA journal_mode = WAL")
             runs.execute("PRAGMA synchronous = NORMAL")
-        except sqlite3.Error as error:
+        # what sqlite3 says of a damaged file may be no text
+        except (sqlite3.Error, UnicodeError) as error:
             raise OSError(f"{path}: {error}") from error
         stack.pop_all()
     return runs

@@ -80,6 +80,17 @@ def test_what_limits_cut_off_is_said(moving: bytes) -> None:
     assert any(note.startswith("400 packets were captured on two interfaces") for note in explain.notes(full))
 
 
+def test_flows_of_one_packet_have_no_points_and_that_is_no_error() -> None:
+    header = "d4c3b2a1020004000000000000000000ffff00000100000000000000000000003400000034000000" + "00" * 12 + "0800"
+    packet = "450000260000000040110000010101010202020203e8003500120000" + "78" * 10
+    analysis = analyze(("dns.pcap", bytes.fromhex(header + packet)), series=True)
+    assert analysis.flows.height == 2
+    assert analysis.gaps.is_empty()
+    assert analysis.segments.is_empty()
+    with pytest.raises(ValueError, match="series=False"):
+        _ = analyze(("dns.pcap", bytes.fromhex(header + packet))).gaps
+
+
 def test_a_silence_in_which_nothing_was_held_up_may_be_the_applications() -> None:
     run = package.run("browse", {"duration": "20 s"}, trace=False, pcap=True)
     ends = [capture for capture in run.captures() if Path(capture[0]).stem in ("phone", "server")]

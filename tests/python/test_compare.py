@@ -184,7 +184,7 @@ def test_a_curve_of_what_never_came_back_ends_below_one() -> None:
 @pytest.mark.parametrize(
     ("subjects", "scenario", "words"),
     [
-        (("sigma",), None, "at least two"),
+        (("papers/sigma",), None, "at least two"),
         (("papers/sigma", "papers/sigma"), None, "is there twice"),
         (("papers/sigma", "nonsense"), None, "no such file or scenario"),
         (("mip6", "nonsense"), "ilnp", "scheme"),

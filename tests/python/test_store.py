@@ -164,6 +164,7 @@ def test_frames_that_are_not_whole_are_made_again(tmp_path: Path, spoil: str) ->
         ("scenario", zlib.compress(b"\xff")),
         ("verdicts", "[1]"),
         ("verdicts", "{"),
+        ("made_at", "yesterday"),
     ],
 )
 def test_a_damaged_result_is_said_once_and_made_anew(tmp_path: Path, column: str, content: bytes | str) -> None:
@@ -180,6 +181,24 @@ def test_a_damaged_result_is_said_once_and_made_anew(tmp_path: Path, column: str
     runner = Runner(store=Store(tmp_path, tell=told.append))
     assert hashes(runner, jobs(2)) == expected
     assert (runner.counts, len(told)) == (counts(found=2), 1)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_damaged_row_has_nothing_removed_outside_of_the_store(tmp_path: Path, fresh: bool) -> None:
+    folder = tmp_path / "store"
+    Runner(store=Store(folder)).runs(jobs(1, trace=True))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis").write_text("precious")
+    for name in ("../../own", str(tmp_path / "own"), ".", ".."):
+        with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3", isolation_level=None)) as runs:
+            runs.execute("UPDATE run SET folder = ?", (name,))
+        told: list[str] = []
+        Runner(store=Store(folder, tell=told.append), fresh=fresh).runs(jobs(1, trace=True))
+        assert (len(told), (folder / "frames").is_dir()) == (0 if fresh else 1, True)
+    with contextlib.closing(sqlite3.connect(folder / "runs.sqlite3", isolation_level=None)) as runs:
+        runs.execute("UPDATE run SET folder = '../../own'")
+    Store(folder, limit_bytes=0)
+    assert (tmp_path / "own" / "thesis").read_text() == "precious"
 
 
 def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
@@ -344,6 +363,16 @@ def test_what_is_no_store_of_ours_is_refused_and_left_as_it_is(tmp_path: Path) -
     with pytest.raises(OSError, match="version 7 of the store: expected 1"):
         Store(tmp_path)
     assert not sessions(tmp_path)
+
+
+def test_a_damaged_store_is_said_though_what_is_said_of_it_is_no_text(tmp_path: Path) -> None:
+    Store(tmp_path).close()
+    path = tmp_path / "runs.sqlite3"
+    content = bytearray(path.read_bytes())
+    content[content.index(b"CREATE TABLE run") + 17] = 0xFF
+    path.write_bytes(content)
+    with pytest.raises(OSError, match=r"runs\.sqlite3: "):
+        Store(tmp_path)
 
 
 def test_a_store_that_cannot_be_is_said_and_done_without(

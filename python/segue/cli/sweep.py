@@ -253,13 +253,16 @@ def stems(results: Path, drawings: Sequence[Drawing]) -> list[Path]:
 
     >>> [str(one) for one in stems(Path("r.parquet"), [Drawing("a", "loss", None), Drawing(None, "loss", "a")])]
     ['r-loss-a', 'r-loss-a-2']
+    >>> [str(one) for one in stems(Path("r.parquet"), [Drawing(None, "/a", None)])]
+    ['r--a']
     """
     names: list[str] = []
     for one in drawings:
         words = [results.stem, one.metric]
         if sum(other.metric == one.metric for other in drawings) > 1:
             words += [word for word in (one.x, one.hue) if word is not None]
-        name = "-".join(words)
+        # of what is no metric, which is said when it is drawn
+        name = "-".join(words).replace("/", "-")
         free = (f"{name}-{number}" if number > 1 else name for number in count(1))
         names.append(next(name for name in free if name not in names))
     return [results.with_name(name) for name in names]

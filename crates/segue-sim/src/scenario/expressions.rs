@@ -327,9 +327,14 @@ fn factor(rest: &mut &str, lookup: Lookup<'_>, depth: u32) -> Result<Amount, Str
         *rest = after.trim_start();
         return Ok(amount);
     }
-    let signs = rest.find(['+', '-', '*', '%', ')']);
-    let end = signs.into_iter().chain(rest.find("//")).min();
-    let (text, after) = rest.split_at(end.unwrap_or(rest.len()));
+    // no farther than to the end of it: an expression may be long
+    let ends = |(at, sign): &(usize, char)| match sign {
+        '+' | '-' | '*' | '%' | ')' => true,
+        '/' => rest[*at..].starts_with("//"),
+        _ => false,
+    };
+    let end = rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at);
+    let (text, after) = rest.split_at(end);
     *rest = after;
     let text = text.trim();
     if text.is_empty() {
