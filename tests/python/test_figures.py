@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+import segue as package
 import synthetic
+from segue.figures import ladder
 from segue.figures.flow import main_trace
 from segue.figures.groups import Layout, bars
 from segue.figures.style import render
@@ -167,3 +169,12 @@ def test_a_large_figure_goes_into_the_page_as_a_picture(monkeypatch: pytest.Monk
     assert "image/svg+xml" in figure_section("Fig. 10. X", rendered).body
     monkeypatch.setattr("segue.report.html.SVG_LIMIT_BYTES", 10)
     assert "image/png" in figure_section("Fig. 10. X", rendered).body
+
+
+def test_a_message_to_the_peer_of_another_association_arrives_there() -> None:
+    run = package.run("phones", {"phones": 2, "duration": "25 s"})
+    trace = main_trace(run)
+    assert trace is not None
+    steps = ladder.steps_between(*ladder.of_hosts(run, trace), 0.0, 25.0)
+    added = [step for step in steps if step.text.startswith("ASCONF-ADD") and step.node == trace.mover]
+    assert {step.to for step in added} == {"sink", "source"}
