@@ -163,7 +163,7 @@ def of_hosts(run: Recorded, trace: FlowTrace) -> tuple[pl.DataFrame, pl.DataFram
     own = run.packets.filter(pl.col("node") == trace.mover)
     sources = own.filter(pl.col("action") == "sent")["source"].unique().to_list()
     addresses = [address for address in sources if not ipaddress.ip_address(address).is_link_local and address != "::"]
-    # What others got of a multicast is none of its signalling; what they were sent is, as peers of its other associations.
+    # What others got of a multicast is none of its signalling; what peers of its other associations were sent is.
     is_multicast = pl.col("destination").str.starts_with("ff")
     ends = pl.col("node").is_in([trace.sender, trace.receiver]) | (pl.col("action") != "received") | ~is_multicast
     packets = run.packets.filter(ends).join(own.select("packet_id").unique(), on="packet_id", how="semi")
