@@ -90,3 +90,27 @@ fn a_run_ends_where_its_sink_takes_no_more() {
     assert_eq!(refused.to_string(), line);
     assert_eq!(sink.pieces, 4, "nothing was offered after the refusal");
 }
+
+#[test]
+fn cells_keep_their_names_when_the_first_rows_are_gone() {
+    let text = include_str!("../../../scenarios/papers/sigma.toml");
+    let scenario = Scenario::from_toml(text, "sigma.toml", &[("duration".to_owned(), "120 s".to_owned())]);
+    let mut sink = Counting::default();
+    let records = RunOptions {
+        pcap: false,
+        ..RECORDS
+    };
+    run_into(&scenario.unwrap(), records, None, &mut sink).unwrap();
+    assert!(sink.pieces > 1, "one piece is no test");
+    let trace = sink.memory.trace.unwrap();
+    let named = trace.signalling.event.iter().zip(&trace.signalling.detail);
+    let decided: Vec<_> = named.filter(|(event, _)| *event == "decision-point").collect();
+    assert!(decided.len() > 6);
+    for (_, detail) in decided {
+        let (from, to) = detail.split_once(" to ").unwrap();
+        assert!(
+            trace.cells.iter().any(|cell| cell.name == from)
+                && trace.cells.iter().any(|cell| cell.name == to)
+        );
+    }
+}

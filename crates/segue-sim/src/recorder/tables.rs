@@ -30,6 +30,8 @@ pub struct Tables {
     /// Last row of each path, to write changes only.
     windows: BTreeMap<(u32, u32, Ipv6Addr, Ipv6Addr), [u64; 5]>,
     numbers: Numbers,
+    /// Of cells, which the table of cells has no longer when that was given out.
+    cell_names: Vec<String>,
 }
 
 impl Tables {
@@ -37,6 +39,7 @@ impl Tables {
     #[must_use]
     pub fn new(trace: Trace, located: bool, ilnp: bool) -> Self {
         Self {
+            cell_names: trace.cells.iter().map(|cell| cell.name.clone()).collect(),
             trace,
             located,
             windows: BTreeMap::new(),
@@ -358,11 +361,7 @@ impl Tables {
     }
 
     fn cell_name(&self, cell: segue_proto::CellId) -> String {
-        self.trace
-            .cells
-            .get(cell.0 as usize)
-            .map(|c| c.name.clone())
-            .unwrap_or_default()
+        self.cell_names.get(cell.0 as usize).cloned().unwrap_or_default()
     }
 }
 
