@@ -94,7 +94,7 @@ fn a_run_ends_where_its_sink_takes_no_more() {
 #[test]
 fn cells_keep_their_names_when_the_first_rows_are_gone() {
     let text = include_str!("../../../scenarios/papers/sigma.toml");
-    let scenario = Scenario::from_toml(text, "sigma.toml", &[("duration".to_owned(), "120 s".to_owned())]);
+    let scenario = Scenario::from_toml(text, "sigma.toml", &[("duration".to_owned(), "300 s".to_owned())]);
     let mut sink = Counting::default();
     let records = RunOptions {
         pcap: false,
