@@ -2,6 +2,7 @@
 
 mod apart;
 mod boundaries;
+mod clocks;
 mod counting;
 mod datagrams;
 mod dead;
@@ -18,6 +19,7 @@ mod pieces;
 mod readers;
 mod restarts;
 mod robustness;
+mod shares;
 mod signalling;
 mod signals;
 mod snapped;
