@@ -681,17 +681,15 @@ fn a_request_from_an_address_that_is_not_confirmed_is_answered_all_the_same() {
     assert_eq!(to, [address(A, 1)]);
 }
 
-/// The answer to the request is lost, and so are the SACKs: what is given up meanwhile says nothing of the stream's new order.
-#[test]
-fn what_is_given_up_before_the_answer_is_there_does_not_move_a_stream_that_has_begun_again() {
+/// A gives up a message of stream 1 that was sent before its reset, and so long after the request one of stream 2; then, after
+/// the other time, stream 1 goes on. `lost` is what of B's does not arrive.
+fn given_up_around_a_reset(lost: impl Fn(&Departure) -> bool + 'static, waits: [Duration; 2]) -> Net {
     let mut net = established();
-    let (from, until) = (at(1.2), at(3.68));
     net.rule = Box::new(move |d| {
-        let given_up =
-            |c: &segue_wire::sctp::DataChunk| c.data.is_synthetic_at(3000) || c.data.is_synthetic_at(9000);
+        let is_given_up = |offset| d.data().any(|c| c.data.is_synthetic_at(offset));
         let lost = match d.from {
-            A => d.data().any(given_up),
-            _ => d.at >= from && d.at < until,
+            A => is_given_up(3000) || is_given_up(9000),
+            _ => lost(d),
         };
         if lost { vec![] } else { vec![ms(10)] }
     });
@@ -702,47 +700,39 @@ fn what_is_given_up_before_the_answer_is_there_does_not_move_a_stream_that_has_b
         .unwrap();
     net.run_for(ms(300));
     net.command(A, |a, now| a.reset_streams(now, &[1])).unwrap();
-    net.run_for(ms(900));
+    net.run_for(waits[0]);
     net.command(A, |a, now| a.send(now, 2, synthetic(9000, 1000), UNRELIABLE))
         .unwrap();
-    net.run_for(Duration::from_secs(10));
+    net.run_for(waits[1]);
     net.send(A, 1, synthetic(4000, 1000));
     net.run_for(Duration::from_secs(10));
     assert_eq!(offsets(&net, B), [0, 1000, 2000, 4000]);
+    net
+}
+
+/// The answer to the request is lost, and so are the SACKs: what is given up meanwhile says nothing of the stream's new order.
+#[test]
+fn what_is_given_up_before_the_answer_is_there_does_not_move_a_stream_that_has_begun_again() {
+    let (from, until) = (at(1.2), at(3.68));
+    given_up_around_a_reset(
+        move |d| d.at >= from && d.at < until,
+        [ms(900), Duration::from_secs(10)],
+    );
 }
 
 /// The answer to the request arrives, but the SACK is late or lost: the peer's order of the stream is the new one already.
 #[test]
 fn what_was_given_up_before_a_stream_began_again_does_not_move_it_while_the_sack_is_missing() {
-    let mut net = established();
     let (from, until) = (at(1.0), at(4.9));
-    net.rule = Box::new(move |d| {
-        let given_up =
-            |c: &segue_wire::sctp::DataChunk| c.data.is_synthetic_at(3000) || c.data.is_synthetic_at(9000);
-        let lost = match d.from {
-            A => d.data().any(given_up),
-            _ => d.at >= from && d.at < until && names(d.sctp()).contains(&"SACK"),
-        };
-        if lost { vec![] } else { vec![ms(10)] }
-    });
-    for n in 0..3 {
-        net.send(A, 1, synthetic(n * 1000, 1000));
-    }
-    net.command(A, |a, now| a.send(now, 1, synthetic(3000, 1000), UNRELIABLE))
-        .unwrap();
-    net.run_for(ms(300));
-    net.command(A, |a, now| a.reset_streams(now, &[1])).unwrap();
-    net.run_for(ms(1500));
+    let is_sack = |d: &Departure| names(d.sctp()).contains(&"SACK");
+    let net = given_up_around_a_reset(
+        move |d| d.at >= from && d.at < until && is_sack(d),
+        [ms(1500), Duration::from_secs(2)],
+    );
     assert_eq!(
         answered(&net, A),
         [(StreamRequest::ResetOutgoing(vec![1]), Ok(()))]
     );
-    net.command(A, |a, now| a.send(now, 2, synthetic(9000, 1000), UNRELIABLE))
-        .unwrap();
-    net.run_for(Duration::from_secs(2));
-    net.send(A, 1, synthetic(4000, 1000));
-    net.run_for(Duration::from_secs(10));
-    assert_eq!(offsets(&net, B), [0, 1000, 2000, 4000]);
     let told: Vec<_> = net
         .log
         .iter()
