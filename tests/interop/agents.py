@@ -249,11 +249,15 @@ def has_all(agent: Agent) -> bool:
 
 @contextlib.contextmanager
 def advertising(router: Namespace, prefixes: dict[str, str], folder: Path) -> Iterator[None]:
-    """radvd on a router, with a prefix for each of these devices."""
+    """radvd on a router, with a prefix for each of these devices. The kernel's own streams take the first that is there.
+
+    Without a preference (RFC 4191) that would be whichever router was heard first.
+    """
     advertisements = [
         f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
+        f" AdvDefaultPreference {'medium' if n else 'high'};"
         f" prefix {prefix}::/64 {{ AdvOnLink on; AdvAutonomous on; }}; }};".replace(":0::", "::")
-        for device, prefix in prefixes.items()
+        for n, (device, prefix) in enumerate(prefixes.items())
     ]
     (folder / "radvd.conf").write_text("\n".join(advertisements))
     # it ends with the test, however that ends
