@@ -98,6 +98,17 @@ def test_silence_to_the_end_is_a_lower_bound_and_so_is_a_flow_of_which_nothing_c
     assert interruption(run(done), event) == (0.0, False)
 
 
+def test_what_nobody_looked_at_has_no_figures_and_what_nobody_heard_has_a_bound() -> None:
+    # its first application is iperf3: under MPTCP nobody knows what it reads, over SIGMA the proxy does
+    for scheme, shown in (("mptcp", None), ("sigma", 10_000.0)):
+        own = combinations(("lab/none",), [scheme], ["carrier-down"], settings={"duration": "10 s"})[0]
+        others, ours = rows([Result(own, (run(None),))])[:2]
+        assert (others.runs, ours.runs) == (1, 1)
+        assert (others.interruption_ms and others.interruption_ms.median) == shown, scheme
+        assert ours.interruption_ms is not None, "one of ours that has said nothing has crashed"
+        assert (ours.interruption_ms.median, ours.interruption_ms.median_censored) == (10_000.0, True)
+
+
 def test_what_a_scheme_does_not_carry_has_no_figures(event: Combination) -> None:
     row = rows([Result(event, (run(STEADY, left_out=frozenset({2})),))])[2]
     assert (row.transport, row.runs, row.interruption_ms) == ("udp", 0, None)

@@ -46,6 +46,7 @@ class Application:
         pacing_s: Time between two of its messages, seconds; zero of one that sends what it can.
         size_bytes: What it sends in all; `None` without an end.
         message_bytes: Size of one of its messages.
+        is_observed: Who reads its data says when: a program of ours, or the proxy of what is carried.
     """
 
     sender: str
@@ -55,6 +56,7 @@ class Application:
     pacing_s: float
     size_bytes: float | None = None
     message_bytes: float = 0.0
+    is_observed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,11 @@ def planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], see
         ScenarioError: It cannot be run.
     """
     resolved = tomllib.loads(_native.check(scenario.text, scenario.file, override_list(settings)).toml)
-    applications = tuple(_application(entry) for entry in resolved["application"])
+    carried = _carried(resolved)
+    applications = tuple(
+        _application(entry, is_carried=is_carried)
+        for entry, is_carried in zip(resolved["application"], carried, strict=True)
+    )
     duration = quantity(resolved["duration"])
     seed = resolved["seed"] if seed is None else seed
     return Combination(
@@ -246,26 +252,37 @@ def planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], see
         seed,
         applications,
         is_of_others=resolved.get("scheme") in OTHERS,
-        is_carried=resolved.get("scheme", "sigma") in CARRIERS and _has_mobile_tcp(resolved),
+        is_carried=any(carried),
     )
 
 
-def _has_mobile_tcp(resolved: Mapping[str, Any]) -> bool:
+def _carried(resolved: Mapping[str, Any]) -> list[bool]:
+    """Of each application, whether its TCP is carried by an association."""
+    is_carrier = resolved.get("scheme", "sigma") in CARRIERS
     moving = {host["name"] for host in resolved["host"] if host.get("radios", 0) > 0}
-    return any(
-        entry.get("transport") == "tcp" and not moving.isdisjoint((entry["from"], entry["to"]))
+    return [
+        is_carrier and entry.get("transport") == "tcp" and not moving.isdisjoint((entry["from"], entry["to"]))
         for entry in resolved["application"]
-    )
+    ]
 
 
-def _application(entry: Mapping[str, Any]) -> Application:
+def _application(entry: Mapping[str, Any], *, is_carried: bool) -> Application:
     """What has its default is not in the text."""
     paced = entry["kind"] == "constant-rate"
     message = quantity(entry.get("message", DEFAULT_MESSAGE))
     pacing_s = message * 8 / quantity(entry["rate"]) if paced else 0.0
     label = entry["rate"] if paced else entry["kind"]
     size_bytes = quantity(entry["size"]) if "size" in entry else None
-    return Application(entry["from"], entry["to"], entry.get("transport", "sctp"), label, pacing_s, size_bytes, message)
+    return Application(
+        entry["from"],
+        entry["to"],
+        entry.get("transport", "sctp"),
+        label,
+        pacing_s,
+        size_bytes,
+        message,
+        is_observed=is_carried or "command" not in entry,
+    )
 
 
 def _steady(base: Combination, timing: Timing, repeat: int) -> Combination:

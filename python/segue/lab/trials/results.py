@@ -317,11 +317,12 @@ def _connections(flows: Sequence[Flow]) -> list[list[Flow]]:
     return found
 
 
-def read_interruption(run: LabRun, combination: Combination, number: int) -> Value:
+def read_interruption(run: LabRun, combination: Combination, number: int) -> Value | None:
     """The same for a scheme of others, by what the receiving program read, seconds.
 
     Its packets do not show whose data they carry: they are encrypted, or of several subflows. The longest time without
-    data around a change of addresses, or around the event; less the time between two messages.
+    data around a change of addresses, or around the event; less the time between two messages. Of a program of others
+    nobody knows what it read: it has none.
 
     Args:
         run: The run.
@@ -329,6 +330,8 @@ def read_interruption(run: LabRun, combination: Combination, number: int) -> Val
         number: Of the application.
     """
     own = run.received.get(number)
+    if own is None and not combination.applications[number].is_observed:
+        return None
     if own is None or own.begin_s is None:
         return Value(combination.duration_s, censored=True)
     longest, lasted = longest_gap(
@@ -404,6 +407,7 @@ def _row_by_reads(result: Result, number: int) -> Row:
     combination = result.combination
     application = combination.applications[number]
     there = [run for run in result.usable if number not in run.left_out]
+    interruptions = [read_interruption(run, combination, number) for run in there]
 
     def throughputs(*, after: bool) -> Iterable[Value]:
         for run in there:
@@ -430,7 +434,7 @@ def _row_by_reads(result: Result, number: int) -> Row:
         number,
         runs=len(there),
         ended_before=0,
-        interruption_ms=_in_ms(read_interruption(run, combination, number) for run in there),
+        interruption_ms=_in_ms(one for one in interruptions if one is not None),
         lost=estimate(lost()),
         before_bps=estimate(throughputs(after=False)),
         after_bps=estimate(throughputs(after=True)),
