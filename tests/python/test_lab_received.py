@@ -89,6 +89,31 @@ def test_datagrams_that_were_not_read_are_lost(planned: Combination) -> None:
     assert (row.transport, row.lost.median) == ("udp", 12.0)
 
 
+def test_datagrams_of_a_size_end_with_it(planned: Combination, event: Combination) -> None:
+    # 800 of them, one each 5 ms from 1 s to 4.995 s, of a run of 10 s
+    paced = replace(planned.applications[2], size_bytes=800 * 200.0)
+    whole = Received(800 * 200, 1.0, 4.995, (0, *[40_000] * 4), ())
+    lossy = replace(whole, received_bytes=788 * 200)
+    assert datagrams_lost(whole, paced, duration_s=10.0) == 0
+    assert datagrams_lost(lossy, paced, duration_s=10.0) == 12
+    assert datagrams_lost(replace(lossy, received_bytes=600 * 200, end_s=3.995), paced, duration_s=10.0) == 200
+
+    def figures(own: Received, combination: Combination) -> tuple[tuple[float, bool], float | None]:
+        sized = replace(combination, applications=(*combination.applications[:2], paced))
+        of = replace(run(None), received={2: own})
+        value = read_interruption(of, sized, 2)
+        assert value is not None
+        after = rows([Result(sized, (of,))])[2].after_bps
+        return (round(value.value, 6), value.censored), None if after is None else after.median
+
+    # all of it was through when something happened, lost or not; 200 of them were not
+    assert figures(whole, event)[0] == figures(lossy, event)[0] == (0.0, False)
+    early = replace(event, at_s=3.5)
+    assert figures(replace(whole, received_bytes=500 * 200, end_s=3.495), early)[0] == (1.495, True)
+    # a second of silence after the end is none of its throughput
+    assert figures(lossy, replace(event, at_s=2.0))[1] == figures(whole, replace(event, at_s=2.0))[1] == 320_000.0
+
+
 def test_silence_to_the_end_is_a_lower_bound_and_so_is_a_flow_of_which_nothing_came(event: Combination) -> None:
     dead = replace(STEADY, end_s=5.0, gaps=())
     assert interruption(run(dead), event) == (4.999, True)

@@ -63,7 +63,7 @@ def received(entries: Iterable[dict[str, Any]]) -> dict[int, Received]:
 def datagrams_lost(own: Received, application: Application, *, duration_s: float) -> int:
     """How many datagrams were not read, of a sender that sends at its pace to the end, from the first that was.
 
-    What is under way when the run ends, or up to `TAIL_S` before, is not lost.
+    What is under way when the run ends, or up to `TAIL_S` before, is not lost. One that has a size sends no more than that.
 
     Args:
         own: What was read.
@@ -74,19 +74,46 @@ def datagrams_lost(own: Received, application: Application, *, duration_s: float
         return 0
     until = duration_s if duration_s - own.end_s > TAIL_S else own.end_s
     sent = 1 + round((until - own.begin_s) / application.pacing_s)
+    if application.size_bytes is not None:
+        sent = min(sent, ceil(application.size_bytes / application.message_bytes))
     return max(0, sent - round(own.received_bytes / application.message_bytes))
+
+
+def end_of_data_s(own: Received, application: Application, *, duration_s: float) -> float:
+    """Until when there is something to be read: to the end, but for datagrams of a size, which have the end of their pace.
+
+    Args:
+        own: What was read.
+        application: Whose.
+        duration_s: Length of the run, seconds.
+    """
+    is_paced = application.transport == "udp" and application.pacing_s > 0
+    if not is_paced or application.size_bytes is None or own.begin_s is None:
+        return duration_s
+    datagrams = ceil(application.size_bytes / application.message_bytes)
+    return min(duration_s, own.begin_s + (datagrams - 1) * application.pacing_s)
+
+
+def is_complete(own: Received, application: Application, *, duration_s: float) -> bool:
+    """Whether nothing is missing after what was read: it was all, or with datagrams lost before it the last of the pace."""
+    if application.size_bytes is None:
+        return False
+    if own.received_bytes >= application.size_bytes:
+        return True
+    end_s = end_of_data_s(own, application, duration_s=duration_s)
+    return own.end_s is not None and end_s < duration_s and end_s - own.end_s <= TAIL_S
 
 
 def longest_gap(
     own: Received, windows: Iterable[Window], *, duration_s: float, is_complete: bool
 ) -> tuple[float, bool]:
-    """The longest time without data in any of the windows, and whether it lasted to the end of the run.
+    """The longest time without data in any of the windows, and whether it lasted to the end.
 
     Args:
         own: What was read.
         windows: When what happens happens.
-        duration_s: Length of the run.
-        is_complete: All that there was to send was read, and nothing is missing after it.
+        duration_s: When that is, as `end_of_data_s`.
+        is_complete: Nothing is missing after what was read.
     """
     found = [(gap, False) for gap in own.gaps]
     if own.end_s is not None and not is_complete:

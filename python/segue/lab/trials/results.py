@@ -12,7 +12,17 @@ from typing import Any
 
 from segue.lab.record import metrics_of
 from segue.lab.trials.plan import Application, Combination, quantity
-from segue.lab.trials.received import AROUND_S, Received, Window, datagrams_lost, longest_gap, received, throughput_bps
+from segue.lab.trials.received import (
+    AROUND_S,
+    Received,
+    Window,
+    datagrams_lost,
+    end_of_data_s,
+    is_complete,
+    longest_gap,
+    received,
+    throughput_bps,
+)
 from segue.metrics import Flow, Metrics
 from segue.running import Verdict
 
@@ -334,13 +344,14 @@ def read_interruption(run: LabRun, combination: Combination, number: int) -> Val
         return None
     if own is None or own.begin_s is None:
         return Value(combination.duration_s, censored=True)
+    application, duration_s = combination.applications[number], combination.duration_s
     longest, lasted = longest_gap(
         own,
         _windows(run, combination, own),
-        duration_s=combination.duration_s,
-        is_complete=_is_complete(own, combination.applications[number]),
+        duration_s=end_of_data_s(own, application, duration_s=duration_s),
+        is_complete=is_complete(own, application, duration_s=duration_s),
     )
-    return Value(max(0.0, longest - combination.applications[number].pacing_s), lasted)
+    return Value(max(0.0, longest - application.pacing_s), lasted)
 
 
 def _row(result: Result, number: int) -> Row:
@@ -415,10 +426,13 @@ def _row_by_reads(result: Result, number: int) -> Row:
             moment = None if own is None else _read_moment_s(run, combination, own)
             if own is None or moment is None:
                 continue
-            complete = _is_complete(own, application)
             rate = throughput_bps(
-                own, moment, after=after, duration_s=combination.duration_s, is_complete=complete
-            )  # fmt: skip
+                own,
+                moment,
+                after=after,
+                duration_s=end_of_data_s(own, application, duration_s=combination.duration_s),
+                is_complete=is_complete(own, application, duration_s=combination.duration_s),
+            )
             if rate is not None:
                 yield Value(rate)
 
@@ -490,10 +504,6 @@ def _read_moment_s(run: LabRun, combination: Combination, own: Received) -> floa
     """When it happens: the event, or the first change of addresses."""
     windows = _windows(run, combination, own)
     return windows[0].from_s if windows else None
-
-
-def _is_complete(own: Received, application: Application) -> bool:
-    return application.size_bytes is not None and own.received_bytes >= application.size_bytes
 
 
 def _throughputs(
