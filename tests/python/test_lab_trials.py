@@ -443,7 +443,7 @@ def test_junit_has_a_case_per_combination() -> None:
         as_junit([result("planned", run, late), result("planned", refuted), result("planned", late)])
     )
     assert suite.attrib == {
-        "name": "segue lab compare", "tests": "3", "failures": "1", "errors": "1", "time": "40.000"
+        "name": "segue lab compare", "tests": "3", "failures": "1", "errors": "1", "skipped": "0", "time": "40.000"
     }  # fmt: skip
     well, failed, unknown = suite
     assert (well.get("classname"), well.get("name")) == ("none", "planned")
@@ -452,6 +452,43 @@ def test_junit_has_a_case_per_combination() -> None:
     assert failed[0].tag == "failure"
     assert failed[0].get("message") == "run 1: lost < 1: does not hold: 401"
     assert unknown[0].tag == "error"
+
+
+def test_junit_passes_no_case_by_conditions_that_were_not_judged() -> None:
+    run, others = document("none-planned"), plan("planned", files=("lab/mptcp",))[0]
+    late = replace(run, too_late=True)
+    results = [result("planned", run), Result(others, (run,)), Result(others, (late,))]
+    suite = ElementTree.fromstring(as_junit(results, conditions=("lost == 0",)))
+    assert [[child.tag for child in case][:1] for case in suite] == [[], ["skipped"], ["error"]]
+    assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "1", "0")
+    assert "what programs read" in str(suite[1][0].get("message"))
+    assert len(ElementTree.fromstring(as_junit(results))[1]) == 0, "nothing was to be so"
+
+
+def test_conditions_of_a_file_are_refused_before_anything_runs() -> None:
+    settings = {**SHORT, "assert": '["lost == 0"]'}
+    assert len(combinations(("lab/none",), ["none", "sigma"], ["planned"], settings=settings)) == 2
+    with pytest.raises(ScenarioError) as error:
+        combinations(("lab/none",), ["none", "mptcp"], ["planned"], settings=settings)
+    assert "assert: `lost == 0`: the figures of scheme `mptcp` are what programs read" in str(error.value)
+
+
+@pytest.mark.parametrize(("scheme", "asked"), [("mptcp", 0), ("sigma", 1)])
+def test_conditions_are_those_of_packets(lab: Path, scheme: str, asked: int) -> None:
+    own = combinations(("lab/none",), [scheme], ["planned"], settings=SHORT)
+    assert own[0].is_by_reads
+    words = lab / "words"
+    more = f"Path({str(words)!r}).write_text(' '.join(sys.argv))"
+    run_all(str(program(lab, more)), own, repeat=1, conditions=("lost == 0",))
+    assert words.read_text().count("--assert=lost == 0") == asked
+
+
+def test_it_is_said_of_which_scheme_nothing_is_judged(lab: Path, segue: Segue) -> None:
+    ran = segue("lab", "compare", "lab/none", "--schemes", "none,mptcp", "--set", "duration=10 s", "--repeat", "1",
+                "--assert", "lost == 0", "--junit", lab / "junit.xml")  # fmt: skip
+    assert "segue lab: mptcp: conditions are not for this scheme" in ran.stderr
+    assert "segue lab: none: conditions are not" not in ran.stderr
+    assert ElementTree.fromstring((lab / "junit.xml").read_text()).get("skipped") == "1"
 
 
 def test_csv_and_json_have_every_row(dead: Result, moved: Result) -> None:

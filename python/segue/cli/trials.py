@@ -94,6 +94,7 @@ def compare(
         if out is not None:
             check_directory(out)
         _announce(plan, repeat)
+        _say_not_judged(plan, conditions)
         told = _Progress(len(plan) * repeat)
         with every_end_is_ctrl_c():
             results = run_all(
@@ -106,7 +107,7 @@ def compare(
                 directory=None if out is None else out / "runs",
             )
         table = rows(results)
-        written = _write(out, json_file, junit, results, table)
+        written = _write(out, json_file, junit, results, table, conditions)
     _print(table)
     late = _say_late(results)
     refuted = [f"{one.combination.name}: {text}" for one in results for text in one.refuted]
@@ -143,8 +144,22 @@ def _announce(plan: Sequence[Combination], repeat: int) -> None:
         click.echo(f"segue lab: {scheme}: events happen to {network}, at {at_s:g} s", err=True)
 
 
+def _say_not_judged(plan: Sequence[Combination], conditions: Sequence[str]) -> None:
+    """Says of which schemes nothing is to be so."""
+    from segue.lab.trials.outputs import NOT_JUDGED
+
+    if conditions:
+        for scheme in dict.fromkeys(one.scheme for one in plan if one.is_of_others):
+            click.echo(f"segue lab: {scheme}: {NOT_JUDGED}", err=True)
+
+
 def _write(
-    out: Path | None, json_file: Path | None, junit: Path | None, results: Sequence[Result], table: Sequence[Row]
+    out: Path | None,
+    json_file: Path | None,
+    junit: Path | None,
+    results: Sequence[Result],
+    table: Sequence[Row],
+    conditions: Sequence[str],
 ) -> list[Path]:
     from segue.lab.trials.outputs import as_json, as_junit, write_table
 
@@ -152,7 +167,7 @@ def _write(
     if json_file is not None:
         written.append(write_file(json_file, as_json(results, table)))
     if junit is not None:
-        written.append(write_file(junit, as_junit(results)))
+        written.append(write_file(junit, as_junit(results, conditions=conditions)))
     return written
 
 

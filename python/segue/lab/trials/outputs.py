@@ -19,6 +19,7 @@ NOTE = (
     "true it is a lower bound: the flow was dead to the end. What was through before anything happened is counted in "
     "`ended_before`, and has none."
 )
+NOT_JUDGED = "conditions are not for this scheme, whose figures are what programs read"
 _ESTIMATES = ("interruption_ms", "lost", "before_bps", "after_bps", "predicted_ms")
 
 
@@ -76,10 +77,13 @@ def as_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def as_junit(results: Sequence[Result]) -> str:
-    """A test case per combination: failed if a condition does not hold of a run, an error if all runs were too late."""
+def as_junit(results: Sequence[Result], *, conditions: Sequence[str] = ()) -> str:
+    """A test case per combination: failed if a condition does not hold of a run, an error if all runs were too late.
+
+    Skipped if there are conditions and the scheme is one that they are not for.
+    """
     suite = ElementTree.Element("testsuite", name="segue lab compare", tests=str(len(results)))
-    failures = errors = 0
+    failures = errors = skipped = 0
     seconds = 0.0
     for one in results:
         combination = one.combination
@@ -96,12 +100,16 @@ def as_junit(results: Sequence[Result]) -> str:
         elif not one.usable:
             errors += 1
             ElementTree.SubElement(case, "error", message=f"all {late} runs were too late for figures")
+        elif conditions and combination.is_of_others:
+            skipped += 1
+            ElementTree.SubElement(case, "skipped", message=NOT_JUDGED)
         if late:
             ElementTree.SubElement(
                 case, "system-out"
             ).text = f"{late} of {len(one.runs)} runs were too late, and not used"
     suite.set("failures", str(failures))
     suite.set("errors", str(errors))
+    suite.set("skipped", str(skipped))
     suite.set("time", f"{seconds:.3f}")
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -241,6 +241,12 @@ def planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], see
         _application(entry, is_carried=is_carried)
         for entry, is_carried in zip(resolved["application"], carried, strict=True)
     )
+    is_of_others = resolved.get("scheme") in OTHERS
+    if is_of_others and (conditions := resolved.get("assert")):
+        raise ScenarioError(
+            f"{scenario.file}: assert: `{conditions[0]}`: the figures of scheme `{scheme}` are what programs read: "
+            "expected no conditions"
+        )
     duration = quantity(resolved["duration"])
     seed = resolved["seed"] if seed is None else seed
     return Combination(
@@ -251,7 +257,7 @@ def planned(scheme: str, scenario: Scenario, settings: Mapping[str, object], see
         duration,
         seed,
         applications,
-        is_of_others=resolved.get("scheme") in OTHERS,
+        is_of_others=is_of_others,
         is_carried=any(carried),
     )
 

@@ -111,8 +111,8 @@ def run_once(
         file, settings = _file_of(combination, Path(folder) / "scenario")
         words = [program, "run", str(file), "--json", "--out", str(Path(folder) / "out"), "--seed", str(seed)]
         words += [f"--set={key}={value}" for key, value in settings.items()]
-        # what its packets show of others' schemes says nothing of an application
-        conditions = () if combination.is_by_reads else conditions
+        # what packets of others' schemes show says nothing of an application; those of an association are its own
+        conditions = () if combination.is_of_others else conditions
         words += [f"--assert={condition}" for condition in conditions]
         if predict:
             words.append("--predict")
