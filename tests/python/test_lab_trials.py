@@ -759,9 +759,9 @@ def test_a_run_that_was_too_late_is_made_again_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "kind", "words"),
     [
-        ("sys.stderr.write('segue lab: expected root\\n'); sys.exit(2)", ScenarioError, "expected root"),
+        ("sys.stderr.write('segue-lab: expected root\\n'); sys.exit(2)", ScenarioError, "expected root"),
         ("sys.exit(130)", KeyboardInterrupt, ""),
-        ("sys.stderr.write('segue lab: broken\\n'); sys.exit(101)", RunError, "ended with 101: broken"),
+        ("sys.stderr.write('segue-lab: broken\\n'); sys.exit(101)", RunError, "ended with 101: broken"),
     ],
 )
 def test_a_run_without_figures_ends_the_comparison(
@@ -770,6 +770,7 @@ def test_a_run_without_figures_ends_the_comparison(
     with pytest.raises(kind) as error:
         run_all(str(program(tmp_path, more)), plan("planned"), repeat=1)
     assert words in str(error.value)
+    assert "segue-lab: " not in str(error.value), "the command says its own name before it"
 
 
 @pytest.fixture

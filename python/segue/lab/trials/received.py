@@ -63,7 +63,8 @@ def received(entries: Iterable[dict[str, Any]]) -> dict[int, Received]:
 def datagrams_lost(own: Received, application: Application, *, duration_s: float) -> int:
     """How many datagrams were not read, of a sender that sends at its pace to the end, from the first that was.
 
-    What is under way when the run ends, or up to `TAIL_S` before, is not lost. One that has a size sends no more than that.
+    What is under way when the run ends, or up to `TAIL_S` before, is not lost. One that has a size sends no more than
+    that.
 
     Args:
         own: What was read.
@@ -80,7 +81,7 @@ def datagrams_lost(own: Received, application: Application, *, duration_s: float
 
 
 def end_of_data_s(own: Received, application: Application, *, duration_s: float) -> float:
-    """Until when there is something to be read: to the end, but for datagrams of a size, which have the end of their pace.
+    """Until when there is something to be read: to the end of the run, or of the pace of datagrams that have a size.
 
     Args:
         own: What was read.
@@ -95,7 +96,7 @@ def end_of_data_s(own: Received, application: Application, *, duration_s: float)
 
 
 def is_complete(own: Received, application: Application, *, duration_s: float) -> bool:
-    """Whether nothing is missing after what was read: it was all, or with datagrams lost before it the last of the pace."""
+    """Whether nothing is missing after what was read: it was all, or the last of datagrams some of which were lost."""
     if application.size_bytes is None:
         return False
     if own.received_bytes >= application.size_bytes:

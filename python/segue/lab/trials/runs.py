@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import signal
 import subprocess
 import tempfile
@@ -120,7 +121,8 @@ def run_once(
             words += ["--record", str(record)]
         status, document, said = _wait(words)
     lines = [line.replace(str(file), combination.scenario.file) for line in said.splitlines() if line.strip()]
-    last = lines[-1].removeprefix("segue lab: ") if lines else "nothing said"
+    # what ends it has the program's name, what it says on the way that of the command
+    last = re.sub("^segue[ -]lab: ", "", lines[-1]) if lines else "nothing said"
     if status == EXIT_INPUT:
         raise ScenarioError(last)
     if status == EXIT_INTERRUPTED:
