@@ -38,6 +38,7 @@ def run(own: Received | None, *, changes_s: tuple[float, ...] = (), left_out: fr
 def interruption(of: LabRun, combination: Combination) -> tuple[float, bool]:
     """Of the first application, seconds, and whether it is a lower bound."""
     value = read_interruption(of, combination, 0)
+    assert value is not None
     return round(value.value, 6), value.censored
 
 
