@@ -125,6 +125,11 @@ impl Exchange {
         })
     }
 
+    /// Whether no other association is taken: there is or was the only one, or the end is near.
+    fn is_taken(&self) -> bool {
+        self.ending.is_some() || self.once && (self.outcome.is_some() || !self.sessions.is_empty())
+    }
+
     /// Begins to care for an association.
     fn open(&mut self, id: AssociationId) -> Result<()> {
         let (sent, streams) = (&self.sent, self.common.streams);
@@ -285,6 +290,12 @@ impl Exchange {
     fn on_association(&mut self, now: Instant, id: AssociationId, event: Event) -> Result<()> {
         if !self.sessions.iter().any(|s| s.id == id) {
             if event != Event::Connected {
+                return Ok(());
+            }
+            if self.is_taken() {
+                if let Some(association) = self.driver.association_mut(id) {
+                    association.abort(now, Bytes::from_static(b"no further association"));
+                }
                 return Ok(());
             }
             self.open(id)?;

@@ -32,7 +32,7 @@ pub(crate) struct Listen {
     /// SCTP port
     #[arg(long, default_value_t = 5001)]
     pub port: u16,
-    /// Exit when the first association has ended
+    /// Exit when the first association has ended, and take no other
     #[arg(long)]
     pub once: bool,
     #[command(flatten)]

@@ -1,0 +1,45 @@
+//! How `segue-sctp` ends its associations, over UDP on the loopback interface: no privileges needed.
+#![allow(clippy::disallowed_methods, reason = "tests read and write files")]
+
+mod common;
+
+use common::{Running, directory, events, free_udp_port, summary};
+
+fn listen(port: u16, more: &[&str]) -> Running {
+    let udp = port.to_string();
+    let mut arguments = vec!["listen", "--json", "--address", "::1", "--udp-port", &udp];
+    arguments.extend(more);
+    let listening = Running::start(&arguments);
+    listening.wait_for("listening");
+    listening
+}
+
+fn connect(port: u16, more: &[&str]) -> Running {
+    let udp = port.to_string();
+    let mut arguments = vec!["connect", "::1", "5001", "--json", "--remote-udp-port", &udp];
+    arguments.extend(more);
+    Running::start(&arguments)
+}
+
+#[test]
+fn whoever_comes_second_to_a_listener_for_one_is_turned_away() {
+    let folder = directory("second");
+    let port = free_udp_port();
+    let to = folder.join("to");
+    let listening = listen(port, &["--once", "--save", to.to_str().unwrap()]);
+    let first = connect(port, &["--rate", "2 Mbit/s", "--size", "500 B"]);
+    first.wait_for("connected");
+    // it would be idle, and keep the listener for ever
+    let (output, status) = connect(port, &[]).finish();
+    assert_eq!(status, 1, "{output}");
+    assert_eq!(events(&output, "aborted").len(), 1, "{output}");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    first.terminate();
+    let (sent, status) = first.finish();
+    assert_eq!(status, 0, "{sent}");
+    let (received, status) = listening.finish();
+    assert_eq!(status, 0, "{received}");
+    let bytes = summary(&received)["received_bytes"].as_u64().unwrap();
+    assert_eq!(summary(&sent)["sent_bytes"], bytes);
+    assert_eq!(std::fs::metadata(&to).unwrap().len(), bytes, "the file was begun again");
+}
