@@ -43,3 +43,27 @@ fn whoever_comes_second_to_a_listener_for_one_is_turned_away() {
     assert_eq!(summary(&sent)["sent_bytes"], bytes);
     assert_eq!(std::fs::metadata(&to).unwrap().len(), bytes, "the file was begun again");
 }
+
+#[test]
+fn one_association_with_wrong_data_leaves_the_others_alone() {
+    let folder = directory("wrong");
+    let port = free_udp_port();
+    let from = folder.join("from");
+    std::fs::write(&from, b"this is not made up").unwrap();
+    let listening = listen(port, &["--verify"]);
+    let good = connect(port, &["--rate", "1 Mbit/s", "--size", "500 B"]);
+    good.wait_for("connected");
+    let wrong = connect(port, &["--send", from.to_str().unwrap()]);
+    listening.wait_for("aborted");
+    drop(wrong.finish());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    good.terminate();
+    let (sent, status) = good.finish();
+    assert_eq!(status, 0, "{sent}");
+    listening.wait_for("closed");
+    listening.terminate();
+    let (output, status) = listening.finish();
+    assert_eq!(status, 1, "the first that ended was the wrong one: {output}");
+    let received = summary(&output);
+    assert_eq!(received["received_bytes"], summary(&sent)["sent_bytes"], "{output}");
+}

@@ -449,8 +449,8 @@ impl Exchange {
                 // the last acknowledgement may have come with the shutdown
                 session.note_sent(now, association, self.common.send_buffer.bytes());
             }
-            let failed = self.script_is_unfinished(now, index)?;
-            self.close(now, index)?;
+            let unfinished = self.script_is_unfinished(now, index)?;
+            let failed = self.close(now, index)? || unfinished;
             self.outcome.get_or_insert(status.max(u8::from(failed)));
         }
         Ok(())
@@ -466,8 +466,11 @@ impl Exchange {
         let Some(association) = self.driver.association_mut(session.id) else {
             return Ok(());
         };
-        session.receiver.take(now, association, self.log.as_mut())?;
-        session.counters = association.counters();
+        if !session.take(now, association, self.log.as_mut())? {
+            session.closing = true;
+            association.abort(now, Bytes::from_static(b"not what was sent"));
+            return Ok(());
+        }
         if !session.closing {
             session.sender.send(now, association)?;
         }
@@ -578,12 +581,11 @@ impl Exchange {
         Ok(failed)
     }
 
-    /// An association has ended: what is left is read, and the sum is drawn.
-    fn close(&mut self, now: Instant, index: usize) -> Result<()> {
+    /// An association has ended: what is left is read, and the sum is drawn. Whether something failed.
+    fn close(&mut self, now: Instant, index: usize) -> Result<bool> {
         let mut session = self.sessions.remove(index);
         if let Some(association) = self.driver.association_mut(session.id) {
-            session.receiver.take(now, association, self.log.as_mut())?;
-            session.counters = association.counters();
+            session.take(now, association, self.log.as_mut())?;
         }
         session.receiver.finish()?;
         let elapsed = session.connected.map_or(Duration::ZERO, |at| now.since(at));
@@ -636,7 +638,7 @@ impl Exchange {
         if let Some(log) = &mut self.log {
             log.write(|out| out.flush())?;
         }
-        Ok(())
+        Ok(session.failed)
     }
 
     fn shut_down_all(&mut self) {

@@ -157,6 +157,8 @@ impl Receiver {
             let mut at = *offset;
             for part in &message.parts {
                 if !part.is_synthetic_at(at) {
+                    // once is enough
+                    self.sink = Sink::Discard;
                     return Err(Mismatch {
                         stream_id: message.stream_id,
                         message: *number,

@@ -1,9 +1,10 @@
 //! One association of `listen` and `connect`, what is done with it, and how all of them end.
 
-use crate::receiver::Receiver;
+use crate::receiver::{Mismatch, Receiver};
 use crate::script::Script;
 use crate::sender::Sender;
-use crate::setup::Ending;
+use crate::setup::{Ending, Output};
+use anyhow::Result;
 use segue_proto::sctp::{Association, AssociationId, Counters};
 use segue_proto::{Duration, Instant};
 
@@ -22,12 +23,32 @@ pub(crate) struct Session {
     /// When everything to be sent had been acknowledged.
     pub(crate) finished: Option<Instant>,
     pub(crate) closing: bool,
-    /// A step of the script was not done, or the peer refused it.
+    /// A step of the script was not done, or the peer refused it; or what came is not what was to come.
     pub(crate) failed: bool,
     pub(crate) counters: Counters,
 }
 
 impl Session {
+    /// Takes what has arrived; `false` if it is not what was to come, which is said: the others go on.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        association: &mut Association,
+        log: Option<&mut Output>,
+    ) -> Result<bool> {
+        let taken = self.receiver.take(now, association, log);
+        self.counters = association.counters();
+        match taken {
+            Ok(()) => Ok(true),
+            Err(error) if error.is::<Mismatch>() => {
+                eprintln!("segue-sctp: association {}: {error}", self.id.0);
+                self.failed = true;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Since when there has been nothing to send and nothing has arrived.
     pub(crate) fn quiet_since(&self) -> Option<Instant> {
         let finished = self.finished?;
