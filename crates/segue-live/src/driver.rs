@@ -147,7 +147,8 @@ pub struct Driver {
     all_addresses: bool,
     /// The addresses to be used, where they were named.
     named: Vec<Ipv6Addr>,
-    capture: Option<Capture>,
+    /// The capture, if there is to be one, or why it could not be written: nothing more is then.
+    capture: Option<io::Result<Capture>>,
     events: VecDeque<DriverEvent>,
     counters: DriverCounters,
     last_failure: Option<io::Error>,
@@ -292,11 +293,14 @@ impl Driver {
 
     /// Writes all packets from now on to a capture.
     pub fn set_capture(&mut self, capture: Capture) {
-        self.capture = Some(capture);
+        self.capture = Some(Ok(capture));
     }
 
-    /// Takes the capture back, to end it.
-    pub const fn take_capture(&mut self) -> Option<Capture> {
+    /// Takes the capture back, to end it, if there was to be one.
+    ///
+    /// # Errors
+    /// Why it could not be written: it ends before that.
+    pub fn take_capture(&mut self) -> Option<io::Result<Capture>> {
         self.capture.take()
     }
 
@@ -421,14 +425,13 @@ impl Driver {
     }
 
     fn post(&mut self, now: Instant, interface: InterfaceId, packet: Packet) {
-        if let Some(capture) = &mut self.capture {
+        if let Some(Ok(capture)) = &mut self.capture {
             let name = self
                 .interfaces
                 .get(usize::from(interface.0))
                 .map_or("?", |i| &i.name);
             if let Err(error) = capture.sent(now, interface, name, &packet) {
-                self.capture = None;
-                self.last_failure = Some(error);
+                self.capture = Some(Err(error));
             }
         }
         let (sctp, port): (&SctpPacket, u16) = match &packet.payload {
@@ -529,7 +532,7 @@ impl Driver {
             .map(Bytes::copy_from_slice)
             .collect();
         for bytes in packets {
-            if let Some(capture) = &mut self.capture {
+            if let Some(Ok(capture)) = &mut self.capture {
                 let name = self
                     .interfaces
                     .get(usize::from(interface.0))
@@ -544,8 +547,7 @@ impl Driver {
                     &bytes,
                 );
                 if let Err(error) = written {
-                    self.capture = None;
-                    self.last_failure = Some(error);
+                    self.capture = Some(Err(error));
                 }
             }
             let Ok(packet) = SctpPacket::parse(&bytes) else {

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "peers that are only a socket")]
 
 use bytes::Bytes;
-use segue_live::{Driver, DriverConfig, DriverError, DriverEvent, Transport};
+use segue_live::{Capture, Driver, DriverConfig, DriverError, DriverEvent, Transport};
 use segue_proto::sctp::{AssociationId, Config, Event, SendError, SendOptions, Unreachable};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
@@ -267,4 +267,44 @@ fn what_is_in_the_way_is_said_in_one_line() {
         "{text}"
     );
     assert!(text.contains("::1") && !text.contains('\n'), "{text}");
+}
+
+/// A disk with room for so many bytes.
+struct Disk(usize);
+
+impl std::io::Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::StorageFull))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_says_why_whatever_else_fails() {
+    let mut driver = driver(9);
+    let capture = Capture::new(Box::new(Disk(300)), driver.clock()).unwrap();
+    driver.set_capture(capture);
+    // no socket of IPv6 alone sends to an address of IPv4
+    driver
+        .connect(&["::ffff:192.0.2.1".parse().unwrap()], PORT)
+        .unwrap();
+    let deadline = driver.now() + PATIENCE;
+    while driver.counters().send_failures < 2 {
+        assert!(driver.now() < deadline, "{:?}", driver.counters());
+        driver.turn(Some(deadline), &[]).unwrap();
+    }
+    let failure = driver.last_failure().expect("packets that were not sent");
+    assert_ne!(failure.kind(), std::io::ErrorKind::StorageFull);
+    let why = driver
+        .take_capture()
+        .expect("a capture")
+        .err()
+        .expect("a failure");
+    assert_eq!(why.kind(), std::io::ErrorKind::StorageFull);
+    assert!(driver.take_capture().is_none());
 }

@@ -41,7 +41,11 @@ fn whoever_comes_second_to_a_listener_for_one_is_turned_away() {
     assert_eq!(status, 0, "{received}");
     let bytes = summary(&received)["received_bytes"].as_u64().unwrap();
     assert_eq!(summary(&sent)["sent_bytes"], bytes);
-    assert_eq!(std::fs::metadata(&to).unwrap().len(), bytes, "the file was begun again");
+    assert_eq!(
+        std::fs::metadata(&to).unwrap().len(),
+        bytes,
+        "the file was begun again"
+    );
 }
 
 #[test]
@@ -65,5 +69,42 @@ fn one_association_with_wrong_data_leaves_the_others_alone() {
     let (output, status) = listening.finish();
     assert_eq!(status, 1, "the first that ended was the wrong one: {output}");
     let received = summary(&output);
-    assert_eq!(received["received_bytes"], summary(&sent)["sent_bytes"], "{output}");
+    assert_eq!(
+        received["received_bytes"],
+        summary(&sent)["sent_bytes"],
+        "{output}"
+    );
+}
+
+#[test]
+fn of_two_failures_the_first_is_told() {
+    let folder = directory("two-failures");
+    let [log, pcap] = ["log.csv", "pcapng"].map(|name| {
+        let path = folder.join(name);
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let port = free_udp_port();
+    let listening = listen(port, &["--once", "--bytes", "1 kB"]);
+    let udp = port.to_string();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_segue-sctp"))
+        .args([
+            "connect",
+            "::1",
+            "5001",
+            "--remote-udp-port",
+            &udp,
+            "--duration",
+            "300 ms",
+        ])
+        .args(["--log", &log, "--pcap", &pcap])
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains(&format!("writing {log}: No space left")),
+        "{error}"
+    );
+    drop(listening.finish());
 }

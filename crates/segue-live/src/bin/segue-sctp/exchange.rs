@@ -11,6 +11,7 @@ use crate::setup::{self, Output};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use nix::sys::signalfd::SignalFd;
+use segue_live::command_line::is_broken_pipe;
 use segue_live::{Driver, DriverEvent};
 use segue_proto::sctp::{AddressRequest, AssociationId, Counters, Event};
 use segue_proto::{Duration, Instant};
@@ -183,11 +184,20 @@ impl Exchange {
             self.abort(|_| true);
         }
         self.driver.send_now();
-        setup::end_capture(&mut self.driver, &self.common)?;
-        if let Some(log) = &mut self.log {
-            log.write(|out| out.flush())?;
+        let files_ended = self.end_files();
+        match status {
+            // what happened first is told
+            Err(error) if !is_broken_pipe(&error) => Err(error),
+            status => files_ended.and(status),
         }
-        status
+    }
+
+    fn end_files(&mut self) -> Result<()> {
+        setup::end_capture(&mut self.driver, &self.common)?;
+        match &mut self.log {
+            Some(log) => log.write(|out| out.flush()),
+            None => Ok(()),
+        }
     }
 
     fn turns(&mut self) -> Result<u8> {
