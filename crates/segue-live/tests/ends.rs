@@ -77,6 +77,87 @@ fn one_association_with_wrong_data_leaves_the_others_alone() {
 }
 
 #[test]
+fn a_ping_whose_reader_has_gone_ends_its_association() {
+    use std::io::{BufRead as _, BufReader};
+    let port = free_udp_port();
+    let listening = listen(port, &["--once", "--echo"]);
+    let udp = port.to_string();
+    let arguments = [
+        "ping",
+        "::1",
+        "5001",
+        "--interval",
+        "20 ms",
+        "--remote-udp-port",
+        &udp,
+    ];
+    let mut ping = std::process::Command::new(env!("CARGO_BIN_EXE_segue-sctp"))
+        .args(arguments)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(ping.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert!(line.contains("number 0"), "{line}");
+    drop(output);
+    assert_eq!(ping.wait().unwrap().code(), Some(0));
+    let (output, _) = listening.finish();
+    assert_eq!(events(&output, "aborted").len(), 1, "{output}");
+}
+
+#[test]
+fn a_ping_does_not_wait_for_a_peer_that_has_vanished() {
+    let port = free_udp_port();
+    let pcap = directory("vanished").join("pcapng");
+    let udp = port.to_string();
+    let call = [
+        "ping",
+        "::1",
+        "5001",
+        "--json",
+        "--interval",
+        "20 ms",
+        "--remote-udp-port",
+        &udp,
+    ];
+    let ping = |more: &[&str]| Running::start(&[&call[..], more].concat());
+
+    // a second Ctrl-C does not wait at all; the peer is told
+    let listening = listen(port, &["--once", "--echo"]);
+    let hasty = ping(&[]);
+    hasty.wait_for("reply");
+    listening.stop();
+    hasty.interrupt();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    hasty.interrupt();
+    assert_eq!(hasty.finish().1, 130);
+    listening.go_on();
+    assert_eq!(events(&listening.finish().0, "aborted").len(), 1);
+
+    // one that is only asked to end has some patience
+    let listening = listen(port, &["--once", "--echo"]);
+    let patient = ping(&["--pcap", pcap.to_str().unwrap()]);
+    patient.wait_for("reply");
+    listening.stop();
+    let begin = std::time::Instant::now();
+    patient.terminate();
+    let (output, status) = patient.finish();
+    assert_eq!(status, 1, "{output}");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20));
+    assert_eq!(events(&output, "summary").len(), 1, "{output}");
+    let capture = std::fs::read(&pcap).unwrap();
+    assert!(
+        !segue_capture::pcapng::PcapngFile::parse(&capture)
+            .unwrap()
+            .packets
+            .is_empty()
+    );
+    listening.go_on();
+    assert_eq!(events(&listening.finish().0, "aborted").len(), 1);
+}
+
+#[test]
 fn of_two_failures_the_first_is_told() {
     let folder = directory("two-failures");
     let [log, pcap] = ["log.csv", "pcapng"].map(|name| {

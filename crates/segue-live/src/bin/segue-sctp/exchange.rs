@@ -11,7 +11,6 @@ use crate::setup::{self, Output};
 use anyhow::{Result, bail};
 use bytes::Bytes;
 use nix::sys::signalfd::SignalFd;
-use segue_live::command_line::is_broken_pipe;
 use segue_live::{Driver, DriverEvent};
 use segue_proto::sctp::{AddressRequest, AssociationId, Counters, Event};
 use segue_proto::{Duration, Instant};
@@ -184,12 +183,7 @@ impl Exchange {
             self.abort(|_| true);
         }
         self.driver.send_now();
-        let files_ended = self.end_files();
-        match status {
-            // what happened first is told
-            Err(error) if !is_broken_pipe(&error) => Err(error),
-            status => files_ended.and(status),
-        }
+        setup::first_failure(status, self.end_files())
     }
 
     fn end_files(&mut self) -> Result<()> {
@@ -205,7 +199,8 @@ impl Exchange {
             let next = self.sessions.iter().filter_map(|s| self.next_at(s));
             let call = self.call.iter().map(Call::next_at);
             let patience = self.ending.iter();
-            let patience = patience.flat_map(|ending| self.sessions.iter().map(|s| ending.over_at(s)));
+            let patience =
+                patience.flat_map(|ending| self.sessions.iter().map(|s| ending.over_at(s.got_on())));
             let until = next.chain(call).chain(patience).min();
             self.driver.turn(until, &[self.signals.as_fd()])?;
             if let Some(ending) = setup::pending(&self.signals) {
@@ -227,7 +222,7 @@ impl Exchange {
             }
             let now = self.driver.now();
             if let Some(ending) = self.ending {
-                let silent = |session: &Session| now >= ending.over_at(session);
+                let silent = |session: &Session| now >= ending.over_at(session.got_on());
                 if self.sessions.iter().any(silent) {
                     eprintln!("segue-sctp: a peer does not answer: its association is aborted");
                     self.abort(silent);

@@ -3,8 +3,11 @@
 use crate::calling::{Call, in_words};
 use crate::options::Ping;
 use crate::report::{Report, with_causes};
+use crate::session::Shutdown;
 use crate::setup;
 use anyhow::{Result, bail};
+use bytes::Bytes;
+use nix::sys::signalfd::SignalFd;
 use segue_live::{Driver, DriverEvent};
 use segue_proto::sctp::{AssociationId, Event, SendOptions};
 use segue_proto::{Duration, Instant};
@@ -31,87 +34,27 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
     let mut driver = setup::driver(&options.common, port, false)?;
     let signals = setup::signals()?;
     let id = driver.connect(&calling.peer, calling.port)?;
-    let mut call = Some(Call::new(
-        driver.now(),
-        calling,
-        &driver,
-        options.common.remote_udp_port,
-    ));
+    let now = driver.now();
     let mut pinger = Pinger {
-        report: Report::new(options.common.json, driver.now()),
+        report: Report::new(options.common.json, now),
+        signals,
         id,
+        call: Some(Call::new(now, calling, &driver, options.common.remote_udp_port)),
         sent: 0,
         round_trips: Vec::new(),
         next: None,
+        replied: now,
         closing: false,
+        ending: None,
     };
-    let mut status = 0;
-    let mut ended = false;
-    while !ended {
-        let next = pinger.next.or(call.as_ref().map(Call::next_at));
-        driver.turn(next.filter(|_| !pinger.closing), &[signals.as_fd()])?;
-        let now = driver.now();
-        if let Some(ending) = setup::pending(&signals) {
-            status = ending.status();
-            if pinger.closing {
-                break;
-            }
-            pinger.shut_down(now, &mut driver);
-        }
-        while let Some(event) = driver.poll_event() {
-            match event {
-                DriverEvent::Association(_, Event::Connected) => {
-                    pinger.next = Some(now);
-                    call = None;
-                }
-                DriverEvent::Association(_, Event::Unreachable { address, reason }) => {
-                    let why = in_words(reason);
-                    let text = format!("{address} is unreachable: {why}");
-                    let fields = json!({"address": address, "reason": why});
-                    pinger.report.say(now, "unreachable", fields, &text)?;
-                }
-                DriverEvent::Association(_, Event::Readable) => pinger.read(now, &mut driver)?,
-                DriverEvent::Association(_, Event::Closed) => ended = true,
-                DriverEvent::Association(_, Event::Lost) => {
-                    pinger
-                        .report
-                        .say(now, "lost", json!({}), "the peer does not answer")?;
-                    (ended, status) = (true, 1);
-                }
-                DriverEvent::Association(_, Event::Aborted { causes }) => {
-                    let names: Vec<&str> = causes.iter().map(ErrorCause::name).collect();
-                    let text = with_causes("the peer refuses", &names);
-                    pinger
-                        .report
-                        .say(now, "aborted", json!({"causes": names}), &text)?;
-                    (ended, status) = (true, 1);
-                }
-                _ => {}
-            }
-        }
-        if let Some(waiting) = &mut call
-            && !pinger.closing
-            && !ended
-            && waiting.is_over(now, &pinger.report)?
-        {
-            status = 1;
-            pinger.shut_down(now, &mut driver);
-        }
-        let all = options.count.is_some_and(|count| pinger.sent >= count);
-        if !pinger.closing && pinger.next.is_some_and(|at| at <= now) {
-            if all {
-                // an interval was left for the last answer
-                pinger.shut_down(now, &mut driver);
-            } else {
-                pinger.send(now, &mut driver, options.size.bytes() as usize, options.interval);
-            }
-        }
-        if !pinger.closing && all && pinger.round_trips.len() as u64 == pinger.sent {
-            pinger.shut_down(now, &mut driver);
-        }
+    let done = pinger.turns(&mut driver, &options);
+    if done.is_err() {
+        // the peer is not to wait for who is gone
+        pinger.abort(&mut driver);
     }
     driver.send_now();
-    setup::end_capture(&mut driver, &options.common)?;
+    let ended = setup::end_capture(&mut driver, &options.common);
+    let status = setup::first_failure(done, ended)?;
     pinger.summary(driver.now())?;
     let silent = pinger.sent > 0 && pinger.round_trips.is_empty();
     Ok(if status == 0 && silent { 1 } else { status })
@@ -119,14 +62,114 @@ pub(crate) fn ping(options: Ping) -> Result<u8> {
 
 struct Pinger {
     report: Report,
+    signals: SignalFd,
     id: AssociationId,
+    /// Until the association is up.
+    call: Option<Call>,
     sent: u64,
     round_trips: Vec<Duration>,
     next: Option<Instant>,
+    /// When the last message came back.
+    replied: Instant,
     closing: bool,
+    ending: Option<Shutdown>,
 }
 
 impl Pinger {
+    /// Until the association has ended.
+    fn turns(&mut self, driver: &mut Driver, options: &Ping) -> Result<u8> {
+        let mut status = 0;
+        loop {
+            driver.turn(self.next_at(), &[self.signals.as_fd()])?;
+            let now = driver.now();
+            if let Some(ending) = setup::pending(&self.signals) {
+                status = ending.status();
+                if self.closing {
+                    self.abort(driver);
+                    return Ok(status);
+                }
+                self.ending = Some(Shutdown {
+                    cause: ending,
+                    since: now,
+                });
+                self.shut_down(now, driver);
+            }
+            while let Some(event) = driver.poll_event() {
+                if let DriverEvent::Association(_, event) = event
+                    && let Some(failed) = self.on_event(now, driver, event)?
+                {
+                    return Ok(status.max(failed));
+                }
+            }
+            if self
+                .ending
+                .is_some_and(|ending| now >= ending.over_at(self.replied))
+            {
+                eprintln!("segue-sctp: the peer does not answer: its association is aborted");
+                self.abort(driver);
+                return Ok(status.max(1));
+            }
+            if let Some(waiting) = &mut self.call
+                && !self.closing
+                && waiting.is_over(now, &self.report)?
+            {
+                status = 1;
+                self.shut_down(now, driver);
+            }
+            let all = options.count.is_some_and(|count| self.sent >= count);
+            if !self.closing && self.next.is_some_and(|at| at <= now) {
+                if all {
+                    // an interval was left for the last answer
+                    self.shut_down(now, driver);
+                } else {
+                    self.send(now, driver, options.size.bytes() as usize, options.interval);
+                }
+            }
+            if !self.closing && all && self.round_trips.len() as u64 == self.sent {
+                self.shut_down(now, driver);
+            }
+        }
+    }
+
+    /// When there is something to do of its own accord.
+    fn next_at(&self) -> Option<Instant> {
+        if self.closing {
+            return self.ending.map(|ending| ending.over_at(self.replied));
+        }
+        self.next.or(self.call.as_ref().map(Call::next_at))
+    }
+
+    /// The status, if the association has ended.
+    fn on_event(&mut self, now: Instant, driver: &mut Driver, event: Event) -> Result<Option<u8>> {
+        match event {
+            Event::Connected => {
+                self.next = Some(now);
+                self.call = None;
+            }
+            Event::Unreachable { address, reason } => {
+                let why = in_words(reason);
+                let text = format!("{address} is unreachable: {why}");
+                let fields = json!({"address": address, "reason": why});
+                self.report.say(now, "unreachable", fields, &text)?;
+            }
+            Event::Readable => self.read(now, driver)?,
+            Event::Closed => return Ok(Some(0)),
+            Event::Lost => {
+                self.report
+                    .say(now, "lost", json!({}), "the peer does not answer")?;
+                return Ok(Some(1));
+            }
+            Event::Aborted { causes } => {
+                let names: Vec<&str> = causes.iter().map(ErrorCause::name).collect();
+                let text = with_causes("the peer refuses", &names);
+                self.report.say(now, "aborted", json!({"causes": names}), &text)?;
+                return Ok(Some(1));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
     fn send(&mut self, now: Instant, driver: &mut Driver, size: usize, interval: Duration) {
         let mut message = MAGIC.to_vec();
         message.extend(self.sent.to_be_bytes());
@@ -156,6 +199,7 @@ impl Pinger {
             };
             let round_trip = now.since(departed);
             self.round_trips.push(round_trip);
+            self.replied = now;
             let (local, peer) = (association.route().address, association.primary_path());
             self.report.say(
                 now,
@@ -181,6 +225,13 @@ impl Pinger {
         self.closing = true;
         if let Some(association) = driver.association_mut(self.id) {
             association.shutdown(now);
+        }
+    }
+
+    fn abort(&self, driver: &mut Driver) {
+        let now = driver.now();
+        if let Some(association) = driver.association_mut(self.id) {
+            association.abort(now, Bytes::from_static(b"interrupted"));
         }
     }
 

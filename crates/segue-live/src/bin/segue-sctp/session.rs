@@ -102,9 +102,9 @@ pub(crate) struct Shutdown {
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Shutdown {
-    /// When a peer that does not answer is not waited for any longer.
-    pub(crate) fn over_at(&self, session: &Session) -> Instant {
-        self.since.max(session.got_on()) + SHUTDOWN_PATIENCE
+    /// When a peer that does not answer is not waited for any longer; it last `got_on` then.
+    pub(crate) fn over_at(&self, got_on: Instant) -> Instant {
+        self.since.max(got_on) + SHUTDOWN_PATIENCE
     }
 }
 

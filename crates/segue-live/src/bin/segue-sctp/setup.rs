@@ -5,6 +5,7 @@ use crate::options::{Authentication, Calling, Common, Pmtu};
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use segue_live::command_line::is_broken_pipe;
 use segue_live::{Capture, Clock, Driver, DriverConfig, OsSecrets, Transport};
 use segue_proto::Duration;
 use segue_proto::random::SecretRng as _;
@@ -140,6 +141,14 @@ pub(crate) fn end_capture(driver: &mut Driver, common: &Common) -> Result<()> {
         .take_capture()
         .map_or(Ok(()), |capture| capture.and_then(Capture::finish));
     ended.with_context(|| format!("writing {}", path.display()))
+}
+
+/// What came of it all, and then of ending its files: what happened first is told.
+pub(crate) fn first_failure(done: Result<u8>, files_ended: Result<()>) -> Result<u8> {
+    match done {
+        Err(error) if !is_broken_pipe(&error) => Err(error),
+        done => files_ended.and(done),
+    }
 }
 
 /// A file that the user named, written to in passing.
