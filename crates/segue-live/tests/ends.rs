@@ -76,6 +76,56 @@ fn one_association_with_wrong_data_leaves_the_others_alone() {
     );
 }
 
+/// A pipe with a name, and its end that can be written to: it is open from the beginning.
+fn pipe(name: &str) -> (String, std::fs::File) {
+    let path = directory(name).join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let end = std::fs::OpenOptions::new().read(true).write(true).open(&path);
+    (path.to_str().unwrap().to_owned(), end.unwrap())
+}
+
+#[test]
+fn a_pipe_with_nothing_in_it_keeps_neither_signals_nor_data_waiting() {
+    let port = free_udp_port();
+    let listening = listen(port, &["--once", "--bytes", "200 kB", "--linger", "60 s"]);
+    let (path, writer) = pipe("silent");
+    let connecting = connect(port, &["--send", &path]);
+    connecting.wait_for("connected");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    connecting.interrupt();
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 130, "{output}");
+    assert_eq!(summary(&output)["received_bytes"], 200_000, "{output}");
+    drop((writer, listening.finish()));
+}
+
+#[test]
+fn what_comes_through_a_pipe_is_sent_as_it_comes() {
+    use std::io::Write as _;
+    let port = free_udp_port();
+    let (path, mut writer) = pipe("slow");
+    let to = directory("from-pipe").join("to");
+    let listening = listen(port, &["--once", "--save", to.to_str().unwrap()]);
+    let connecting = connect(port, &["--send", &path, "--size", "100 B"]);
+    connecting.wait_for("connected");
+    let content: Vec<u8> = (0..250).collect();
+    for part in content.chunks(60) {
+        writer.write_all(part).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(writer);
+    let (output, status) = connecting.finish();
+    assert_eq!(status, 0, "{output}");
+    assert_eq!(
+        summary(&output)["sent_messages"],
+        3,
+        "100, 100 and 50 bytes: {output}"
+    );
+    assert_eq!(listening.finish().1, 0);
+    assert_eq!(std::fs::read(to).unwrap(), content);
+}
+
 #[test]
 fn a_ping_whose_reader_has_gone_ends_its_association() {
     use std::io::{BufRead as _, BufReader};

@@ -202,7 +202,13 @@ impl Exchange {
             let patience =
                 patience.flat_map(|ending| self.sessions.iter().map(|s| ending.over_at(s.got_on())));
             let until = next.chain(call).chain(patience).min();
-            self.driver.turn(until, &[self.signals.as_fd()])?;
+            let sessions = self
+                .sessions
+                .iter()
+                .filter(|s| s.connected.is_some() && !s.closing);
+            let pipes = sessions.filter_map(|s| s.sender.waits_for());
+            let wake: Vec<_> = pipes.chain([self.signals.as_fd()]).collect();
+            self.driver.turn(until, &wake)?;
             if let Some(ending) = setup::pending(&self.signals) {
                 if self.ending.is_some() {
                     self.abort(|_| true);

@@ -110,7 +110,7 @@ pub(crate) struct ReceivedOptions {
 /// What is sent.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct SentOptions {
-    /// Send a file
+    /// Send a file, or what comes through a pipe or from a terminal
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bytes", "rate"])]
     pub send: Option<PathBuf>,
     /// Send this much made-up data as fast as it goes, such as "100 MB"

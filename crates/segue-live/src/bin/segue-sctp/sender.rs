@@ -2,12 +2,14 @@
 
 use crate::setup;
 use anyhow::{Context as _, Result};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use segue_proto::sctp::{Association, SendError, SendOptions};
 use segue_proto::units::{BitRate, Bytes};
 use segue_proto::{Duration, Instant};
 use segue_wire::Data;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -32,16 +34,44 @@ pub(crate) struct SharedFile {
     file: Rc<File>,
     /// Where this association is in it; a pipe has no places.
     at: Option<u64>,
+    /// Of the next message, what has been read.
+    begun: Vec<u8>,
 }
 
 impl SharedFile {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+    /// The next `size` bytes, or those that are left at the end; `None` as long as a pipe has less.
+    fn next(&mut self, size: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut len = self.begun.len();
+        self.begun.resize(size, 0);
+        while len < size {
+            match self.read(len) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(error) => {
+                    self.begun.truncate(len);
+                    let is_empty = error.kind() == io::ErrorKind::WouldBlock;
+                    return if is_empty { Ok(None) } else { Err(error) };
+                }
+            }
+        }
+        self.begun.truncate(len);
+        Ok(Some(core::mem::take(&mut self.begun)))
+    }
+
+    /// Reads what there is behind the first `len` bytes of the next message.
+    fn read(&mut self, len: usize) -> io::Result<usize> {
+        let into = &mut self.begun[len..];
         let Some(at) = &mut self.at else {
-            return (&*self.file).read(into);
+            // without a writer a pipe is at its end for read(2), and not for poll(2) until there has been one
+            let mut fds = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+            return match poll(&mut fds, PollTimeout::ZERO)? {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                _ => (&*self.file).read(into),
+            };
         };
-        let len = self.file.read_at(into, *at)?;
-        *at += len as u64;
-        Ok(len)
+        let read = self.file.read_at(into, *at)?;
+        *at += read as u64;
+        Ok(read)
     }
 }
 
@@ -57,7 +87,7 @@ impl ToSend {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         Ok(Self {
             path: path.to_owned(),
-            opened: Some(Rc::new(setup::open(path)?)),
+            opened: Some(Rc::new(setup::open_without_waiting(path)?)),
         })
     }
 
@@ -71,7 +101,7 @@ impl ToSend {
     pub(crate) fn share(&mut self) -> Result<SharedFile> {
         let file = match self.opened.take() {
             Some(file) => file,
-            None => Rc::new(setup::open(&self.path)?),
+            None => Rc::new(setup::open_without_waiting(&self.path)?),
         };
         let is_regular = file.metadata().is_ok_and(|m| m.is_file());
         if is_regular {
@@ -80,6 +110,7 @@ impl ToSend {
         Ok(SharedFile {
             file,
             at: is_regular.then_some(0),
+            begun: Vec::new(),
         })
     }
 }
@@ -163,6 +194,17 @@ impl Sender {
         }
     }
 
+    /// What the next message is waited for at: a pipe that has nothing at the moment.
+    pub(crate) fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match &self.source {
+            // while the send buffer is full, the association tells when there is room
+            Source::File(file) if file.at.is_none() && self.waiting.is_none() && !self.done => {
+                Some(file.file.as_fd())
+            }
+            _ => None,
+        }
+    }
+
     /// Gives the association what is due and what it has room for.
     pub(crate) fn send(&mut self, now: Instant, association: &mut Association) -> Result<()> {
         let streams = self.streams.min(association.outbound_streams()).max(1);
@@ -207,16 +249,10 @@ impl Sender {
                 Ok((!self.done).then(|| synthetic(left.min(self.size as u64))))
             }
             Source::File(file) => {
-                let mut bytes = vec![0; self.size];
-                let mut len = 0;
-                while len < bytes.len() {
-                    match file.read(&mut bytes[len..]).context("reading the file to send")? {
-                        0 => break,
-                        n => len += n,
-                    }
-                }
-                bytes.truncate(len);
-                self.done = len == 0;
+                let Some(bytes) = file.next(self.size).context("reading the file to send")? else {
+                    return Ok(None);
+                };
+                self.done = bytes.is_empty();
                 Ok((!self.done).then(|| Data::Bytes(bytes.into())))
             }
             Source::Paced { every, next } => {

@@ -11,7 +11,7 @@ use segue_proto::Duration;
 use segue_proto::random::SecretRng as _;
 use segue_proto::sctp::{AsconfAuth, Config, PmtuDiscovery};
 use segue_wire::udp::SCTP_TUNNELING_PORT;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -200,6 +200,19 @@ pub(crate) fn open(path: &Path) -> Result<File> {
         bail!("{} is a directory, expected a file", path.display());
     }
     File::open(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Opens one that may be a pipe or a terminal, and is read as there is something in it: without a writer, too, it does not wait.
+pub(crate) fn open_without_waiting(path: &Path) -> Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    if path.is_dir() {
+        bail!("{} is a directory, expected a file", path.display());
+    }
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK)
+        .open(path)
+        .with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// What a signal asks for.
