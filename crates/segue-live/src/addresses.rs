@@ -77,20 +77,24 @@ impl AddressWatch {
     /// If reading fails; messages that were lost are made up for by reading all addresses again.
     pub fn changes(&mut self) -> io::Result<Vec<AddressChange>> {
         let mut changes = Vec::new();
+        let mut lost = false;
         loop {
             match self.socket.recv_from_full() {
-                Ok((bytes, from)) => {
-                    // only the kernel is believed
-                    if from.port_number() == 0 {
-                        for_each_message(&bytes, |message| self.apply(&message, &mut changes));
+                // older than what is read then
+                Ok(_) if lost => {}
+                Ok((bytes, from)) if from.port_number() == 0 => {
+                    for_each_message(&bytes, |message| self.apply(&message, &mut changes))?;
+                }
+                // only the kernel is believed
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if lost {
+                        self.replace(dump()?, &mut changes);
                     }
+                    return Ok(changes);
                 }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if e.raw_os_error() == Some(nix::libc::ENOBUFS) => {
-                    let now = dump()?;
-                    self.replace(now, &mut changes);
-                }
+                Err(e) if e.raw_os_error() == Some(nix::libc::ENOBUFS) => lost = true,
                 Err(e) => return Err(e),
             }
         }
@@ -167,7 +171,7 @@ fn dump() -> io::Result<Vec<HostAddress>> {
             if let RouteNetlinkMessage::NewAddress(message) = &message {
                 addresses.extend(usable(message));
             }
-        });
+        })?;
         if done {
             return Ok(addresses);
         }
@@ -175,12 +179,19 @@ fn dump() -> io::Result<Vec<HostAddress>> {
 }
 
 /// Hands every message of a datagram to `act`. Whether a dump ends here.
-pub(crate) fn for_each_message(mut bytes: &[u8], mut act: impl FnMut(RouteNetlinkMessage)) -> bool {
+///
+/// # Errors
+/// What the kernel answers in its place.
+pub(crate) fn for_each_message(
+    mut bytes: &[u8],
+    mut act: impl FnMut(RouteNetlinkMessage),
+) -> io::Result<bool> {
     while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
         let length = message.header.length as usize;
         match message.payload {
             NetlinkPayload::InnerMessage(inner) => act(inner),
-            NetlinkPayload::Done(_) | NetlinkPayload::Error(_) => return true,
+            NetlinkPayload::Done(_) => return Ok(true),
+            NetlinkPayload::Error(error) => return Err(error.to_io()),
             _ => {}
         }
         match bytes.get(length.next_multiple_of(4)..) {
@@ -188,7 +199,7 @@ pub(crate) fn for_each_message(mut bytes: &[u8], mut act: impl FnMut(RouteNetlin
             _ => break,
         }
     }
-    false
+    Ok(false)
 }
 
 /// The address of a message, if it may be a source.
@@ -224,14 +235,98 @@ fn flags(message: &AddressMessage) -> AddressFlags {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use netlink_packet_core::ErrorMessage;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use nix::sched::{CloneFlags, unshare};
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn the_loopback_address_is_there_and_not_global() {
         let watch = AddressWatch::new().unwrap();
         let loopback = watch.find(Ipv6Addr::LOCALHOST).expect("::1");
         assert!(!loopback.global && !loopback.deprecated);
+    }
+
+    /// Does something in a network namespace of its own; says so where there is none to be had.
+    pub(crate) fn alone(what: impl FnOnce() + Send + 'static) {
+        let tried = std::thread::spawn(|| {
+            if unshare(CloneFlags::CLONE_NEWNET).is_err() {
+                eprintln!("SKIPPED: no network namespace can be made here (it takes root)");
+                return;
+            }
+            what();
+        });
+        tried.join().unwrap();
+    }
+
+    /// Has ip(8) do what these lines say.
+    pub(crate) fn ip(lines: &str) {
+        let mut child = Command::new("ip")
+            .args(["-batch", "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// What changes until an address is there: the kernel has one usable a little after it was added.
+    fn changes_until(watch: &mut AddressWatch, there: Ipv6Addr) -> Vec<AddressChange> {
+        let mut changes = Vec::new();
+        while watch.find(there).is_none() {
+            let mut fds = [PollFd::new(watch.as_fd(), PollFlags::POLLIN)];
+            assert_eq!(poll(&mut fds, PollTimeout::from(5000u16)), Ok(1), "{changes:?}");
+            changes.extend(watch.changes().unwrap());
+        }
+        changes
+    }
+
+    #[test]
+    fn what_is_older_than_messages_that_were_lost_is_not_believed() {
+        alone(|| {
+            let mut watch = AddressWatch::new().unwrap();
+            let address = |n: u16| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n);
+            let add = |n: u16| format!("address add {}/128 dev lo nodad\n", address(n));
+            let delete = |n: u16| format!("address delete {}/128 dev lo\n", address(n));
+            for n in 1..=2 {
+                ip(&add(n));
+                changes_until(&mut watch, address(n));
+            }
+            // more than the kernel keeps for who does not read; what comes after that is lost
+            watch.socket.set_rx_buf_sz(4096_i32).unwrap();
+            let churn: String = (100..200).map(|n| add(n) + &delete(n)).collect();
+            ip(&(delete(1) + &add(1) + &churn + &delete(1) + &add(3)));
+            let changes = changes_until(&mut watch, address(3));
+            assert!(watch.find(address(1)).is_none(), "{changes:?}");
+            assert!(watch.find(address(2)).is_some(), "{changes:?}");
+            // and it was told like that
+            let told = |n: u16| {
+                changes.iter().rev().find_map(|change| match change {
+                    AddressChange::Appeared(a) if a.address == address(n) => Some(true),
+                    AddressChange::Vanished(a) if a.address == address(n) => Some(false),
+                    _ => None,
+                })
+            };
+            assert_eq!([told(1), told(2)], [Some(false), None], "{changes:?}");
+        });
+    }
+
+    #[test]
+    fn an_error_is_not_the_end_of_a_list() {
+        let mut error = ErrorMessage::default();
+        error.code = core::num::NonZeroI32::new(-16);
+        let mut message = NetlinkMessage::new(
+            netlink_packet_core::NetlinkHeader::default(),
+            NetlinkPayload::<RouteNetlinkMessage>::Error(error),
+        );
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        let error = for_each_message(&bytes, |_| panic!("no message")).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(nix::libc::EBUSY));
     }
 
     #[test]
