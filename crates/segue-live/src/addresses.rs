@@ -34,6 +34,8 @@ pub enum AddressChange {
     Appeared(HostAddress),
     /// An address can no longer be used.
     Vanished(HostAddress),
+    /// An address that can be used is deprecated from now on, or no longer.
+    PreferenceChanged(HostAddress),
 }
 
 /// Watches the host's IPv6 addresses.
@@ -104,7 +106,12 @@ impl AddressWatch {
         match message {
             RouteNetlinkMessage::NewAddress(message) => match usable(message) {
                 Some(new) => match self.position(&new) {
-                    Some(index) => self.addresses[index] = new,
+                    Some(index) => {
+                        let before = core::mem::replace(&mut self.addresses[index], new);
+                        if before.deprecated != new.deprecated {
+                            changes.push(AddressChange::PreferenceChanged(new));
+                        }
+                    }
                     None => {
                         self.addresses.push(new);
                         changes.push(AddressChange::Appeared(new));
@@ -137,9 +144,13 @@ impl AddressWatch {
         }
         for new in &self.addresses {
             let known =
-                |a: &HostAddress| a.address == new.address && a.interface_index == new.interface_index;
-            if !before.iter().any(known) {
-                changes.push(AddressChange::Appeared(*new));
+                |a: &&HostAddress| a.address == new.address && a.interface_index == new.interface_index;
+            match before.iter().find(known) {
+                None => changes.push(AddressChange::Appeared(*new)),
+                Some(known) if known.deprecated != new.deprecated => {
+                    changes.push(AddressChange::PreferenceChanged(*new));
+                }
+                Some(_) => {}
             }
         }
     }
@@ -339,14 +350,19 @@ pub(crate) mod tests {
             deprecated: false,
         };
         let mut watch = AddressWatch::new().unwrap();
-        watch.addresses = vec![address(1), address(2)];
+        let deprecated = |n: u16| HostAddress {
+            deprecated: true,
+            ..address(n)
+        };
+        watch.addresses = vec![address(1), address(2), address(4)];
         let mut changes = Vec::new();
-        watch.replace(vec![address(2), address(3)], &mut changes);
+        watch.replace(vec![address(2), address(3), deprecated(4)], &mut changes);
         assert_eq!(
             changes,
             [
                 AddressChange::Vanished(address(1)),
-                AddressChange::Appeared(address(3))
+                AddressChange::Appeared(address(3)),
+                AddressChange::PreferenceChanged(deprecated(4))
             ]
         );
     }

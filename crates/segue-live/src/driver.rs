@@ -109,7 +109,7 @@ pub enum DriverError {
 pub enum DriverEvent {
     /// An association has something to tell.
     Association(AssociationId, Event),
-    /// The host has a new address, usable from now on.
+    /// The host has a new address, usable from now on; or one of two interfaces that had it has lost it, and it is the other's.
     AddressAppeared(LocalAddress),
     /// The host has lost an address. Associations send from it no more, and go on from another, or from the next one that
     /// appears if it was the last; their peers are not told unless that happens.
@@ -587,36 +587,63 @@ impl Driver {
             what: "addresses of this host",
             error,
         })?;
-        for change in changes {
-            let event = match change {
-                AddressChange::Appeared(address) => {
-                    let local = self.local(&address);
-                    if self.all_addresses || self.named.contains(&address.address) {
-                        self.endpoint.add_local_address(local);
-                    }
-                    // what is sent from it at once has to go to where it reaches
-                    self.choose_all_sources();
-                    self.tell_associations(|association, now| {
-                        // an address that the peer cannot answer to is none
-                        let known = |l: LocalAddress| l.address == address.address;
-                        if address.global || association.local_addresses().any(known) {
-                            association.local_address_added(now, local);
-                        }
-                    });
-                    DriverEvent::AddressAppeared(local)
-                }
+        for (number, change) in changes.iter().enumerate() {
+            match change {
+                AddressChange::Appeared(address) => self.address_appeared(address),
                 AddressChange::Vanished(address) => {
                     self.endpoint.remove_local_address(address.address);
-                    self.tell_associations(|association, now| {
-                        association.local_address_removed(now, address.address);
-                    });
-                    DriverEvent::AddressVanished(self.local(&address))
+                    match self.elsewhere(address, &changes[number + 1..]) {
+                        // it goes on by the other interface
+                        Some(other) => self.address_appeared(&other),
+                        None => self.address_vanished(address),
+                    }
                 }
-            };
-            self.events.push_back(event);
+                AddressChange::PreferenceChanged(address) => self.offer(address),
+            }
         }
         self.choose_all_sources();
         Ok(())
+    }
+
+    fn address_appeared(&mut self, address: &HostAddress) {
+        let local = self.local(address);
+        self.offer(address);
+        // what is sent from it at once has to go to where it reaches
+        self.choose_all_sources();
+        self.tell_associations(|association, now| {
+            // an address that the peer cannot answer to is none
+            let known = |l: LocalAddress| l.address == address.address;
+            if address.global || association.local_addresses().any(known) {
+                association.local_address_added(now, local);
+            }
+        });
+        self.events.push_back(DriverEvent::AddressAppeared(local));
+    }
+
+    fn address_vanished(&mut self, address: &HostAddress) {
+        self.tell_associations(|association, now| {
+            association.local_address_removed(now, address.address);
+        });
+        let local = self.local(address);
+        self.events.push_back(DriverEvent::AddressVanished(local));
+    }
+
+    /// The same address on another interface that has it already, and not only by one of the `later` changes.
+    fn elsewhere(&self, address: &HostAddress, later: &[AddressChange]) -> Option<HostAddress> {
+        let is_there =
+            |a: &&HostAddress| a.address == address.address && !later.contains(&AddressChange::Appeared(**a));
+        self.watch.addresses().iter().find(is_there).copied()
+    }
+
+    /// Has new associations offer an address, or no longer, as it is to be used: one that is deprecated only if it was named (RFC
+    /// 4862 section 5.5.4).
+    fn offer(&mut self, address: &HostAddress) {
+        if self.named.contains(&address.address) || self.all_addresses && !address.deprecated {
+            let local = self.local(address);
+            self.endpoint.add_local_address(local);
+        } else {
+            self.endpoint.remove_local_address(address.address);
+        }
     }
 
     fn choose_all_sources(&mut self) {

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Running, events, summary};
+use common::{Running, directory, events, summary};
+use segue_capture::pcapng::PcapngFile;
+use segue_wire::sctp::{Chunk, SctpPacket};
 use std::process::Command;
 
 /// Two namespaces, joined by two links with a prefix each; gone when dropped.
@@ -208,4 +210,115 @@ fn an_address_that_vanishes_is_told() {
     assert_eq!(status, 0, "{output}");
     assert_eq!(summary(&output)["received_bytes"], 100_000);
     assert_eq!(events(&output, "address_vanished")[0]["address"], address(1, 2));
+}
+
+/// What the INIT ACKs of a capture name.
+#[allow(clippy::disallowed_methods, reason = "a test reads a file")]
+fn offered(pcap: &std::path::Path) -> String {
+    let file = std::fs::read(pcap).unwrap();
+    let packets = PcapngFile::parse(&file).unwrap().packets;
+    let parsed = packets.iter().map(|packet| {
+        let bytes = bytes::Bytes::from(packet.bytes.to_vec());
+        SctpPacket::parse(&bytes.slice(40..)).unwrap()
+    });
+    let text: Vec<String> = parsed
+        .filter(|packet| matches!(packet.chunks.first(), Some(Chunk::InitAck(_))))
+        .map(|packet| format!("{packet:?}"))
+        .collect();
+    text.join("\n")
+}
+
+#[test]
+fn new_associations_are_offered_no_deprecated_address() {
+    let Some(hosts) = Hosts::new("depr") else { return };
+    let folder = directory("deprecated");
+    let server = hosts.start(1, &["listen", "--raw", "--json"]);
+    server.wait_for("listening");
+    let call = |name: &str| {
+        let pcap = folder.join(name);
+        let client = hosts.start(
+            0,
+            &[
+                "connect",
+                &address(1, 1),
+                "5001",
+                "--raw",
+                "--json",
+                "--bytes",
+                "1 kB",
+                "--pcap",
+                pcap.to_str().unwrap(),
+            ],
+        );
+        let (output, status) = client.finish();
+        assert_eq!(status, 0, "{output}");
+        offered(&pcap)
+    };
+    let second = address(1, 2);
+    assert!(call("before").contains(&second));
+    // one becomes deprecated, another is when it appears (RFC 4862 section 5.5.4)
+    hosts.ip(1, &format!("address change {second}/64 dev l2 preferred_lft 0"));
+    hosts.ip(1, "address add 2001:db8:9::2/64 dev l2 nodad preferred_lft 0");
+    server.wait_for("address_appeared");
+    let named = call("deprecated");
+    assert!(
+        !named.contains(&second) && !named.contains("2001:db8:9::2"),
+        "{named}"
+    );
+    hosts.ip(
+        1,
+        &format!("address change {second}/64 dev l2 preferred_lft forever"),
+    );
+    hosts.ip(1, "address add 2001:db8:8::2/64 dev l2 nodad");
+    server.wait_for_text("2001:db8:8::2");
+    let named = call("after");
+    assert!(
+        named.contains(&second) && named.contains("2001:db8:8::2"),
+        "{named}"
+    );
+    assert!(!named.contains("2001:db8:9::2"), "{named}");
+}
+
+#[test]
+fn an_address_of_two_interfaces_stays_with_the_second() {
+    let Some(hosts) = Hosts::new("two") else { return };
+    let folder = directory("two");
+    let twice = address(1, 2);
+    let server = hosts.start(1, &["listen", "--raw", "--json"]);
+    server.wait_for("listening");
+    hosts.ip(1, &format!("address add {twice}/64 dev l1 nodad"));
+    server.wait_for("address_appeared");
+    hosts.delete(1, 2);
+    hosts.ip(1, "address add 2001:db8:9::2/64 dev l1 nodad");
+    server.wait_for_text("2001:db8:9::2");
+    let pcap = folder.join("pcapng");
+    let client = hosts.start(
+        0,
+        &[
+            "connect",
+            &address(1, 1),
+            "5001",
+            "--raw",
+            "--json",
+            "--bytes",
+            "1 kB",
+            "--pcap",
+            pcap.to_str().unwrap(),
+        ],
+    );
+    assert_eq!(client.finish().1, 0);
+    assert!(offered(&pcap).contains(&twice), "it is still this host's");
+    server.terminate();
+    let (output, _) = server.finish();
+    assert!(events(&output, "address_vanished").is_empty(), "{output}");
+    let appeared = events(&output, "address_appeared");
+    let by: Vec<_> = appeared
+        .iter()
+        .map(|e| (&e["address"], &e["interface"]))
+        .collect();
+    let l1 = serde_json::Value::from("l1");
+    assert!(
+        by[..2] == [(&twice.clone().into(), &l1), (&twice.into(), &l1)],
+        "{output}"
+    );
 }
