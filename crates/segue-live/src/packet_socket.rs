@@ -155,11 +155,8 @@ impl PacketSocket {
                 &mut self.buffer,
                 MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC,
             );
-            let length = match received {
-                Ok(length) => length,
-                // the interface is down; there is nothing to be had until it is up
-                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
-                Err(error) => return Err(error.into()),
+            let Some(length) = there(received)? else {
+                return Ok(None);
             };
             let Some(packet) = length.checked_sub(VNET_HEADER_LEN + ETHERNET_HEADER_LEN) else {
                 continue;
@@ -168,12 +165,11 @@ impl PacketSocket {
                 continue;
             }
             let (vnet, frame) = self.buffer.split_at(VNET_HEADER_LEN);
-            let (destination, source) = (mac_at(frame, 0), mac_at(frame, 6));
-            if destination != self.mac && destination[0] & 1 == 0 {
+            if !self.is_for_us(frame) {
                 continue;
             }
             return Ok(Some(Frame {
-                source,
+                source: mac_at(frame, 6),
                 offload: Offload::parse(vnet, ETHERNET_HEADER_LEN as u16),
                 length: packet,
             }));
@@ -197,13 +193,7 @@ impl PacketSocket {
                         MsgFlags::MSG_DONTWAIT.bits(),
                     )
                 };
-                match Errno::result(length) {
-                    Ok(length) => Ok(Some(length as usize)),
-                    // the interface is down, and there is nothing to be had until it is up; or this was a super-packet of
-                    // a kind that the header has no word for, and is gone
-                    Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN | Errno::EINVAL) => Ok(None),
-                    Err(error) => Err(error.into()),
-                }
+                there(Errno::result(length).map(|length| length as usize))
             })?;
             let Some(mut packet) = received else {
                 return Ok(None);
@@ -211,14 +201,20 @@ impl PacketSocket {
             let Some((vnet, frame)) = packet.split_at_checked(VNET_HEADER_LEN) else {
                 continue;
             };
-            let (offload, destination) = (Offload::parse(vnet, ETHERNET_HEADER_LEN as u16), mac_at(frame, 0));
-            if frame.len() < ETHERNET_HEADER_LEN || destination != self.mac && destination[0] & 1 == 0 {
+            let offload = Offload::parse(vnet, ETHERNET_HEADER_LEN as u16);
+            if frame.len() < ETHERNET_HEADER_LEN || !self.is_for_us(frame) {
                 buffers.give_back(packet.freeze());
                 continue;
             }
             packet.advance(VNET_HEADER_LEN + ETHERNET_HEADER_LEN);
             return Ok(Some((offload, packet.freeze())));
         }
+    }
+
+    /// Whether a frame is for this host, or for several.
+    fn is_for_us(&self, frame: &[u8]) -> bool {
+        let destination = mac_at(frame, 0);
+        destination == self.mac || destination[0] & 1 == 1
     }
 
     /// The packet of a frame received last.
@@ -271,6 +267,17 @@ impl PacketSocket {
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// How long a frame is that recv(2) gave; nothing if there is none.
+fn there(received: nix::Result<usize>) -> io::Result<Option<usize>> {
+    match received {
+        Ok(length) => Ok(Some(length)),
+        // the interface is down, and there is nothing to be had until it is up; or this was a super-packet of a kind that the
+        // header has no word for, and is gone
+        Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN | Errno::EINVAL) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -494,6 +501,15 @@ mod tests {
             }
         });
         tried.join().unwrap();
+    }
+
+    #[test]
+    fn what_is_not_there_or_is_gone_is_no_error() {
+        assert_eq!(there(Ok(60)).unwrap(), Some(60));
+        for nothing in [Errno::EAGAIN, Errno::EINTR, Errno::ENETDOWN, Errno::EINVAL] {
+            assert_eq!(there(Err(nothing)).unwrap(), None, "{nothing}");
+        }
+        assert!(there(Err(Errno::ENXIO)).is_err());
     }
 
     #[test]
