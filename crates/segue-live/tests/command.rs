@@ -102,7 +102,7 @@ fn a_file_arrives_as_it_was_and_the_capture_holds_every_packet() {
 }
 
 #[test]
-fn made_up_data_over_several_streams_is_verified() {
+fn made_up_data_is_verified() {
     let port = free_udp_port();
     let listening = listen(port, &["--verify"]);
     listening.wait_for("listening");
@@ -111,6 +111,23 @@ fn made_up_data_over_several_streams_is_verified() {
     let (output, status) = listening.finish();
     assert_eq!(status, 0, "{output}");
     assert_eq!(summary(&output)["received_bytes"], 3_000_000);
+}
+
+#[test]
+fn made_up_data_is_spread_over_the_streams() {
+    let log = directory("streams").join("csv");
+    let port = free_udp_port();
+    let listening = listen(port, &["--log", log.to_str().unwrap()]);
+    listening.wait_for("listening");
+    let connecting = connect(port, &["--bytes", "240 kB", "--size", "30 kB", "--streams", "4"]);
+    assert_eq!(connecting.finish().1, 0);
+    assert_eq!(listening.finish().1, 0);
+    let mut bytes = [0; 4];
+    for line in std::fs::read_to_string(&log).unwrap().lines().skip(1) {
+        let values: Vec<usize> = line.split(',').map(|v| v.parse().unwrap()).collect();
+        bytes[values[1]] += values[4];
+    }
+    assert_eq!(bytes, [60_000; 4]);
 }
 
 #[test]
