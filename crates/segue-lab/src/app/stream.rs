@@ -216,8 +216,17 @@ fn answer(options: &AppCommand, clock: Clock, mut stream: TcpStream, done: &mut 
     Ok(())
 }
 
+/// Reads all of it, as far as no signal comes.
 fn read_whole(clock: Clock, stream: &mut TcpStream, buffer: &mut [u8], done: &mut Done) -> io::Result<()> {
-    stream.read_exact(buffer)?;
+    let mut read = 0;
+    while read < buffer.len() {
+        match stream.read(&mut buffer[read..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted && !stop::asked() => {}
+            Err(error) => return Err(error),
+        }
+    }
     let now: Instant = clock.now();
     done.reads.note(now, buffer.len());
     let data = Data::Bytes(Bytes::copy_from_slice(buffer));

@@ -1,0 +1,95 @@
+//! The program `segue-lab`: commands on its standard input, signals, and what it refuses.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "tests of a program")]
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv6Addr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// How long a program may take for what takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A `segue-lab` with its output, line by line.
+struct Running {
+    child: Child,
+    lines: Receiver<Value>,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_segue-lab"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(serde_json::from_str(&line).unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Its next line is of this event.
+    fn says(&self, event: &str) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE);
+        let line = line.unwrap_or_else(|error| panic!("no {event}: {error}"));
+        assert_eq!(line["event"], event, "{line}");
+        line
+    }
+
+    /// It is told this at once.
+    fn tell(&mut self, words: &str) {
+        let pipe = self.child.stdin.as_mut().unwrap();
+        pipe.write_all(words.as_bytes()).unwrap();
+    }
+
+    fn signal(&self, name: &str) {
+        let number = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &number]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Who asks and who answers, once there have been some answers.
+fn talking() -> [Running; 2] {
+    // a port that nobody has
+    let free = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let answers = Running::start(&["app", "--tcp", "--answer", "--listen", &port.to_string()]);
+    let peer = format!("[::1]:{port}");
+    let asks = Running::start(&["app", "--tcp", "--ask", "--connect", &peer]);
+    std::thread::sleep(Duration::from_millis(500));
+    [asks, answers]
+}
+
+#[test]
+fn who_waits_for_a_request_or_an_answer_says_what_it_has_done_when_it_is_stopped() {
+    for waits in 0..2 {
+        let ends = talking();
+        let other = &ends[1 - waits];
+        other.signal("STOP");
+        std::thread::sleep(Duration::from_millis(100));
+        ends[waits].signal("TERM");
+        let said = ends[waits].says("app");
+        assert!(said["answers"].as_u64() > Some(0), "{said}");
+        assert!(said["failed"].is_null(), "{said}");
+        other.signal("CONT");
+    }
+}
