@@ -1,6 +1,7 @@
 //! `segue-lab link`: a link of the simulator between two TUN devices, in real time.
 
 use crate::capture::Capture;
+use crate::commands::Commands;
 use crate::options::LinkCommand;
 use crate::report::say;
 use anyhow::Context as _;
@@ -12,7 +13,6 @@ use segue_lab::wire::{End, Wire, WireCounters};
 use segue_live::{Clock, Tun, raise_priority};
 use segue_proto::Duration;
 use serde_json::json;
-use std::io::{self, BufRead as _};
 use std::os::fd::AsFd;
 
 /// Packets that one device may send before the others have their turn.
@@ -62,30 +62,22 @@ struct RealLink {
 impl RealLink {
     /// The loop: what is due is delivered, then everybody waits for the first of a packet, a deadline or a command.
     fn carry(&mut self) -> anyhow::Result<()> {
-        let mut commands = io::BufReader::new(io::stdin());
-        let mut line = String::new();
+        let mut commands = Commands::new().context("standard input")?;
         loop {
             self.deliver()?;
             let deadline = self.wire.poll_timeout();
-            let ready = {
-                let stdin = commands.get_ref();
-                wait(
-                    &[stdin.as_fd(), self.tuns[0].as_fd(), self.tuns[1].as_fd()],
-                    deadline.map(|at| at.since(self.clock.now())),
-                )?
-            };
+            let ready = wait(
+                &[commands.as_fd(), self.tuns[0].as_fd(), self.tuns[1].as_fd()],
+                deadline.map(|at| at.since(self.clock.now())),
+            )?;
             self.deliver()?;
             for end in [End::A, End::B] {
                 if ready[1 + end as usize] {
                     self.receive(end)?;
                 }
             }
-            if ready[0] {
-                line.clear();
-                if commands.read_line(&mut line)? == 0 {
-                    return Ok(());
-                }
-                self.command(line.trim())?;
+            if ready[0] && !commands.obey(|command| self.command(command))? {
+                return Ok(());
             }
         }
     }

@@ -8,6 +8,8 @@ mod app;
 #[cfg(target_os = "linux")]
 mod capture;
 #[cfg(target_os = "linux")]
+mod commands;
+#[cfg(target_os = "linux")]
 mod ilnp;
 #[cfg(target_os = "linux")]
 mod link;

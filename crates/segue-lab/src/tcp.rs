@@ -3,6 +3,7 @@
 //! Commands and events are those of `tests/interop/peers/tcp_peer.c`, the same thing over the kernel's sockets.
 
 use crate::capture::Capture;
+use crate::commands::Commands;
 use crate::link::{LONGEST_PACKET, RECEIVES_PER_TURN, counters, wait};
 use crate::options::{GoodputCommand, TcpCommand, TcpRole};
 use crate::report::say;
@@ -17,7 +18,6 @@ use segue_proto::tcp::{Connection, ConnectionId, Counters, Endpoint, Event};
 use segue_proto::{Duration, Instant, InterfaceId};
 use segue_wire::{Packet, Payload};
 use serde_json::{Value, json};
-use std::io::{self, BufRead as _};
 use std::os::fd::AsFd;
 
 /// Runs the end until the standard input ends.
@@ -53,8 +53,9 @@ pub(crate) fn run(options: &TcpCommand) -> anyhow::Result<u8> {
     };
     let _ = raise_priority();
     say(clock.now(), "ready", json!({}))?;
-    host.begin(options)?;
-    host.carry()?;
+    let mut commands = Commands::new().context("standard input")?;
+    host.begin(options, &mut commands)?;
+    host.carry(&mut commands)?;
     host.finish()
 }
 
@@ -93,7 +94,7 @@ struct RealHost {
 
 impl RealHost {
     /// Listens; or waits until there is somebody to connect to, and does.
-    fn begin(&mut self, options: &TcpCommand) -> anyhow::Result<()> {
+    fn begin(&mut self, options: &TcpCommand, commands: &mut Commands) -> anyhow::Result<()> {
         match options.role {
             TcpRole::Listen { port } => {
                 self.endpoint.listen(port);
@@ -101,8 +102,7 @@ impl RealHost {
             }
             TcpRole::Connect { address, port } => {
                 // the device has just been made: the first command comes when it has its addresses
-                let mut line = String::new();
-                if io::stdin().lock().read_line(&mut line)? == 0 || line.trim() != "connect" {
+                if commands.next()?.as_deref() != Some("connect") {
                     anyhow::bail!("expected the command `connect` once the TUN device has its addresses");
                 }
                 let now = self.clock.now();
@@ -113,19 +113,17 @@ impl RealHost {
         Ok(())
     }
 
-    fn carry(&mut self) -> anyhow::Result<()> {
-        // unbuffered, so that poll(2) knows of every command: a line at a time is all there is
-        let mut commands = io::BufReader::with_capacity(1 << 12, io::stdin());
-        let mut line = String::new();
+    fn carry(&mut self, commands: &mut Commands) -> anyhow::Result<()> {
+        // what came with the first is not waited for
+        if commands.has_more() && !commands.obey(|command| self.command(command))? {
+            return Ok(());
+        }
         loop {
             self.drain()?;
             let deadline = [self.wire.poll_timeout(), self.endpoint.poll_timeout()];
             let now = self.clock.now();
             let timeout = deadline.into_iter().flatten().min().map(|at| at.since(now));
-            let ready = {
-                let stdin = commands.get_ref();
-                wait(&[stdin.as_fd(), self.tun.as_fd()], timeout)?
-            };
+            let ready = wait(&[commands.as_fd(), self.tun.as_fd()], timeout)?;
             let now = self.clock.now();
             if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
                 self.endpoint.handle_timeout(now);
@@ -134,17 +132,8 @@ impl RealHost {
             if ready[1] {
                 self.receive()?;
             }
-            if ready[0] {
-                loop {
-                    line.clear();
-                    if commands.read_line(&mut line)? == 0 {
-                        return Ok(());
-                    }
-                    self.command(line.trim())?;
-                    if commands.buffer().is_empty() {
-                        break;
-                    }
-                }
+            if ready[0] && !commands.obey(|command| self.command(command))? {
+                return Ok(());
             }
         }
     }

@@ -93,3 +93,66 @@ fn who_waits_for_a_request_or_an_answer_says_what_it_has_done_when_it_is_stopped
         other.signal("CONT");
     }
 }
+
+/// A network namespace; gone when dropped.
+struct Namespace(String);
+
+impl Namespace {
+    /// `None`, with the reason printed, where there is none to be had.
+    fn new(test: &str) -> Option<Self> {
+        let name = format!("sgl-{test}-{}", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).output();
+        if !made.is_ok_and(|made| made.status.success()) {
+            eprintln!("SKIPPED: network namespaces cannot be made here (they need root and the command ip)");
+            return None;
+        }
+        Some(Self(name))
+    }
+
+    fn device(&self, name: &str) -> String {
+        format!("{}:{name}", self.0)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).output();
+    }
+}
+
+#[test]
+fn commands_that_come_together_are_all_obeyed() {
+    let Some(namespace) = Namespace::new("link") else {
+        return;
+    };
+    let [a, b] = ["link0", "link1"].map(|name| namespace.device(name));
+    let mut link = Running::start(&["link", "--a", &a, "--b", &b]);
+    link.says("ready");
+    link.tell("cut\nmend\ncut\n");
+    for event in ["cut", "mend", "cut"] {
+        link.says(event);
+    }
+}
+
+#[test]
+fn what_comes_with_the_command_to_connect_does_not_wait_for_the_next() {
+    let Some(namespace) = Namespace::new("tcp") else {
+        return;
+    };
+    let tun = namespace.device("link0");
+    let arguments = [
+        "tcp",
+        "--tun",
+        &tun,
+        "--address",
+        "fd53::b",
+        "connect",
+        "fd53::a",
+        "9",
+    ];
+    let mut end = Running::start(&arguments);
+    end.says("ready");
+    end.tell("connect\ninfo\ninfo\n");
+    end.says("info");
+    end.says("info");
+}
