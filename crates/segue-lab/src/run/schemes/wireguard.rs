@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 use segue_proto::Duration;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::net::Ipv6Addr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -91,7 +92,7 @@ struct Tunnel {
 impl Tunnels {
     /// Makes a device at each host that is an end of a pair, and tells it of its peers.
     pub(crate) fn make(hosts: &mut [Host], pairs: &BTreeSet<Pair>) -> anyhow::Result<Self> {
-        remove_abandoned();
+        remove_abandoned(Path::new(SOCKETS));
         let mut all = Self::default();
         let keys: Vec<(String, String)> = hosts.iter().map(|_| key_pair()).collect::<Result<_, _>>()?;
         for (number, host) in hosts.iter_mut().enumerate() {
@@ -280,16 +281,21 @@ impl Drop for Tunnel {
     }
 }
 
-/// Removes what programs of killed runs were configured by.
-fn remove_abandoned() {
-    let Ok(entries) = fs::read_dir(SOCKETS) else {
+/// Removes what programs of killed runs were configured by. The process that a name has may be one of another PID namespace (a
+/// container that shares the folder), of which nothing is known here: then somebody listens.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
         return;
+    };
+    let is_gone = |process: u32| !Path::new(&format!("/proc/{process}")).exists();
+    let is_silent = |path: &Path| {
+        UnixStream::connect(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix(MARK).and_then(|rest| rest.split('n').next());
         let process = owner.and_then(|text| text.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+        if process.is_some_and(is_gone) && is_silent(&entry.path()) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -357,6 +363,27 @@ mod tests {
         assert!(!has_shaken_hands(said, "A="));
         assert!(has_shaken_hands(said, "B="));
         assert!(!has_shaken_hands(said, "C="));
+    }
+
+    #[test]
+    fn a_socket_that_somebody_listens_at_stays_whatever_its_process_is_called_here() {
+        use std::os::unix::net::UnixListener;
+        let folder = std::env::temp_dir().join(format!("segue-wireguard-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        // no process has such a number, and one has this
+        let far = folder.join("sgw4194305n0.sock");
+        let here = folder.join(format!("sgw{}n0.sock", std::process::id()));
+        let others = folder.join("wg0.sock");
+        let listener = UnixListener::bind(&far).unwrap();
+        for path in [&here, &others] {
+            drop(UnixListener::bind(path).unwrap());
+        }
+        remove_abandoned(&folder);
+        assert!(far.exists() && here.exists() && others.exists());
+        drop(listener);
+        remove_abandoned(&folder);
+        assert!(!far.exists() && here.exists() && others.exists());
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
