@@ -142,22 +142,7 @@ impl Outcome {
     /// microseconds, and as many packets lost. The two share no code.
     fn confirmed(&self) -> Option<(usize, usize)> {
         let shown = self.analysis.as_ref()?.get("handovers")?.as_array()?;
-        let (ways, moves): (Vec<_>, Vec<_>) =
-            self.metrics().handovers.iter().partition(|h| is_change_of_way(h));
-        let is_shown = |h: &&&HandoverRecord| {
-            let same = |a: f64, b: f64| (a - b).abs() < 1e-5;
-            // captures may show when packets left the tunnel in its place, which is one handover with it
-            let own = ways.iter().filter(|way| way.flow == h.flow && follows(h, way));
-            let last: Vec<f64> = own.filter_map(|way| way.interruption_s).collect();
-            shown.iter().any(|other| {
-                let interruption = match (h.interruption_s, other["interruption_s"].as_f64()) {
-                    (Some(a), Some(b)) => same(a, b) || last.iter().any(|a| same(*a, b)),
-                    (a, b) => a.is_none() && b.is_none(),
-                };
-                interruption && (other["lost_packets"].as_u64() == h.lost_packets)
-            })
-        };
-        Some((moves.iter().filter(is_shown).count(), moves.len()))
+        Some(confirmed(&self.metrics().handovers, shown))
     }
 
     fn metrics(&self) -> &Metrics {
@@ -384,6 +369,31 @@ impl Outcome {
     }
 }
 
+/// How many moves of a run's `own` handovers are among those `shown` by captures, of how many. Each that is shown stands for one,
+/// the nearest in time.
+fn confirmed(own: &[HandoverRecord], shown: &[Value]) -> (usize, usize) {
+    let (ways, moves): (Vec<_>, Vec<_>) = own.iter().partition(|h| is_change_of_way(h));
+    let mut left: Vec<&Value> = shown.iter().collect();
+    let mut is_shown = |h: &HandoverRecord| {
+        let same = |a: f64, b: f64| (a - b).abs() < 1e-5;
+        // captures may show when packets left the tunnel in its place, which is one handover with it
+        let own = ways.iter().filter(|way| way.flow == h.flow && follows(h, way));
+        let last: Vec<f64> = own.filter_map(|way| way.interruption_s).collect();
+        let fits = |other: &Value| {
+            let interruption = match (h.interruption_s, other["interruption_s"].as_f64()) {
+                (Some(a), Some(b)) => same(a, b) || last.iter().any(|a| same(*a, b)),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            interruption && (other["lost_packets"].as_u64() == h.lost_packets)
+        };
+        let distance = |other: &Value| (other["time"].as_f64().unwrap_or(f64::INFINITY) - h.time).abs();
+        let fitting = (0..left.len()).filter(|&place| fits(left[place]));
+        let nearest = fitting.min_by(|&a, &b| distance(left[a]).total_cmp(&distance(left[b])));
+        nearest.map(|place| left.swap_remove(place)).is_some()
+    };
+    (moves.iter().filter(|h| is_shown(h)).count(), moves.len())
+}
+
 /// Whether nobody has moved: packets take another way between the same two addresses, as when a correspondent of Mobile IPv6
 /// has the binding and they leave the tunnel.
 fn is_change_of_way(h: &HandoverRecord) -> bool {
@@ -495,4 +505,51 @@ fn what_happened(flow: &FlowMetrics) -> String {
 fn kernel_release() -> String {
     let name = nix::sys::utsname::uname();
     name.map_or_else(|_| String::new(), |n| n.release().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handover(time: f64, interruption_s: f64, to: &str) -> HandoverRecord {
+        HandoverRecord {
+            host: "mn".to_owned(),
+            flow: Some(0),
+            layer: None,
+            from: Some("2001:db8:1::1".parse().unwrap()),
+            to: Some(to.parse().unwrap()),
+            time,
+            interruption_s: Some(interruption_s),
+            censored: false,
+            latency_s: None,
+            handoff_delay_s: None,
+            begin_s: None,
+            end_s: None,
+            failed: Vec::new(),
+            parts: None,
+            lost_packets: Some(0),
+            retransmissions: None,
+            spurious_retransmissions: None,
+        }
+    }
+
+    #[test]
+    fn a_handover_that_captures_show_stands_for_one() {
+        let shown = |time: f64, interruption_s: f64| json!({ "time": time, "interruption_s": interruption_s, "lost_packets": 0 });
+        let there = "2001:db8:2::1";
+        // three of an interruption as long as its pacing
+        let own = [1.0, 5.0, 9.0].map(|time| handover(time, 0.02, there));
+        assert_eq!(confirmed(&own, &[shown(5.0, 0.02)]), (1, 3));
+        assert_eq!(confirmed(&own, &[shown(5.0, 0.02), shown(5.1, 0.03)]), (1, 3));
+        let all = [shown(9.0, 0.02), shown(1.0, 0.02), shown(5.0, 0.02)];
+        assert_eq!(confirmed(&own, &all), (3, 3));
+        // in the place of the second, captures show when its packets left the tunnel
+        let own = [
+            handover(1.0, 0.02, there),
+            handover(5.0, 0.05, there),
+            handover(5.5, 0.02, "2001:db8:1::1"),
+        ];
+        assert_eq!(confirmed(&own, &[shown(5.5, 0.02)]), (1, 2));
+        assert_eq!(confirmed(&own, &[shown(5.5, 0.02), shown(1.0, 0.02)]), (2, 2));
+    }
 }
