@@ -6,13 +6,14 @@ use segue_live::Clock;
 use segue_proto::Instant;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A capture of some interfaces. After the first error of the file, nothing more is written.
 pub(crate) struct Capture {
     writer: PcapngWriter<BufWriter<std::fs::File>>,
     interfaces: Vec<CaptureInterface>,
     clock: Clock,
+    path: PathBuf,
     failed: Option<std::io::Error>,
 }
 
@@ -36,6 +37,7 @@ impl Capture {
             writer,
             interfaces,
             clock,
+            path: path.to_owned(),
             failed: None,
         })
     }
@@ -56,7 +58,7 @@ impl Capture {
             Some(error) => Err(error),
             None => self.writer.finish().and_then(|mut out| out.flush()),
         };
-        ended.context("capture")
+        ended.with_context(|| format!("capture {}", self.path.display()))
     }
 
     fn write(&mut self, now: Instant, interface: usize, direction: Direction, packet: &[u8]) {
@@ -67,5 +69,18 @@ impl Capture {
             let written = self.writer.packet_bytes(*interface, time, direction, packet);
             self.failed = written.err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_at_the_end_too() {
+        let capture = Capture::new(Path::new("/dev/full"), &["a"], Clock::new()).unwrap();
+        let error = capture.finish().unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.starts_with("capture /dev/full: No space left"), "{said}");
     }
 }

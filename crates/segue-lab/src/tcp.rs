@@ -7,7 +7,7 @@ use crate::commands::Commands;
 use crate::link::{LONGEST_PACKET, RECEIVES_PER_TURN, counters, wait};
 use crate::options::{GoodputCommand, TcpCommand, TcpRole};
 use crate::report::say;
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use segue_lab::flow;
 use segue_lab::user::{Noticed, User, name_of_end};
@@ -61,6 +61,9 @@ pub(crate) fn run(options: &TcpCommand) -> anyhow::Result<u8> {
 
 /// Works out the goodput of a flow in virtual time.
 pub(crate) fn goodput(options: &GoodputCommand) -> anyhow::Result<u8> {
+    if options.duration <= options.warm_up {
+        bail!("--duration: expected more than --warm-up");
+    }
     let config = options.tcp.config();
     let wire = options.emulated.wire();
     let seed = options.emulated.seed;

@@ -156,3 +156,30 @@ fn what_comes_with_the_command_to_connect_does_not_wait_for_the_next() {
     end.says("info");
     end.says("info");
 }
+
+#[test]
+fn a_goodput_of_no_time_is_refused_in_one_line() {
+    let said = |times: [&str; 2]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_segue-lab"))
+            .args([
+                "goodput",
+                "--rate",
+                "1 Mbit/s",
+                "--warm-up",
+                times[0],
+                "--duration",
+                times[1],
+            ])
+            .output()
+            .unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code(), text)
+    };
+    for times in [["5 s", "5 s"], ["6 s", "5 s"]] {
+        let (status, text) = said(times);
+        assert_eq!(status, Some(2), "{text}");
+        assert_eq!(text, "segue-lab: --duration: expected more than --warm-up\n");
+    }
+    let (status, text) = said(["1 s", "2 s"]);
+    assert_eq!(status, Some(0), "{text}");
+}
