@@ -19,8 +19,10 @@ pub fn ask(
     clock_offset_s: i64,
     what: impl FnOnce(&mut Client, Instant),
 ) -> Result<ClientEvent> {
-    let zero = unix_nanos();
-    config.unix_at_zero = (zero / 1_000_000_000).saturating_add_signed(clock_offset_s);
+    config.unix_at_zero = (unix_nanos() / 1_000_000_000).saturating_add_signed(clock_offset_s);
+    // the time of day may be set meanwhile, which is no reason to ask again, or to wait for longer
+    #[expect(clippy::disallowed_methods, reason = "the driver's clock")]
+    let zero = std::time::Instant::now();
     let v4 = config.servers.iter().all(|(a, _)| a.to_ipv4_mapped().is_some());
     let any: SocketAddr = if v4 {
         ([0, 0, 0, 0], 0).into()
@@ -30,7 +32,7 @@ pub fn ask(
     #[expect(clippy::disallowed_methods, reason = "the driver's socket")]
     let socket = UdpSocket::bind(any).context("no UDP socket can be had")?;
     let mut client = Client::new(config, Box::new(OsRandom))?;
-    let now = || Instant::from_nanos(unix_nanos().saturating_sub(zero));
+    let now = || Instant::from_nanos(zero.elapsed().as_nanos() as u64);
     let mut buffer = vec![0; usize::from(u16::MAX)];
     let mut local_port = 0;
     what(&mut client, now());
