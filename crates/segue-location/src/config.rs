@@ -22,7 +22,7 @@ const LEAST_SECRET: usize = 16;
 #[serde(deny_unknown_fields)]
 pub struct ServerFile {
     /// Addresses and ports to listen on, UDP and TCP. A host with several addresses lists them: answers come from the
-    /// address that was asked.
+    /// address that was asked. `[::]` is for IPv4 too, unless an address of that is listed with the same port.
     pub listen: Vec<SocketAddr>,
     /// Where the zones are kept. Made if it is missing; relative to the file.
     pub directory: PathBuf,

@@ -1,13 +1,13 @@
 //! `segue-location`: the location manager on the command line.
 //!
-//! Exit status: 0 done, 1 the server said no or nothing, 2 wrong input.
-#![expect(clippy::print_stdout, reason = "a command's results go to standard output")]
+//! Exit status: 0 done, 1 the server said no or nothing, or it could not go on, 2 wrong input.
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand};
 use segue_location::{ask, config, serve};
 use segue_proto::Duration;
 use segue_proto::location::{ClientConfig, ClientEvent, Identity, PORT, parse_name};
+use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -98,12 +98,21 @@ fn carry_out(command: Command) -> Result<ExitCode> {
     match command {
         Command::Serve { config } => {
             let (file, config) = config::ServerFile::load(&config)?;
-            serve::serve(&file, config, |bound| {
-                for address in bound {
-                    println!("listening on {address}");
+            let mut is_serving = false;
+            let served = serve::serve(&file, config, |bound| {
+                is_serving = true;
+                let lines: Vec<String> = bound.iter().map(|a| format!("listening on {a}")).collect();
+                // who is asked for locations does not end because nobody reads that
+                let _ = print(&lines.join("\n"));
+            });
+            match served {
+                // a disk that is full by now is no wrong input
+                Err(error) if is_serving => {
+                    say(&one_line(&format!("{error:#}")));
+                    Ok(ExitCode::FAILURE)
                 }
-            })?;
-            Ok(ExitCode::SUCCESS)
+                served => served.map(|()| ExitCode::SUCCESS),
+            }
         }
         Command::Update {
             asked,
@@ -132,7 +141,7 @@ fn carry_out(command: Command) -> Result<ExitCode> {
                 Some(address) => client.update(now, address),
                 None => client.withdraw(now),
             })?;
-            Ok(report(&asked, &shown, &event))
+            report(&asked, &shown, &event)
         }
         Command::Lookup { asked } => {
             let identity = Identity::parse(&asked.identity)?;
@@ -146,7 +155,7 @@ fn carry_out(command: Command) -> Result<ExitCode> {
             let event = ask::ask(asked.client()?, asked.clock_offset, |client, now| {
                 client.look_up(now, &name);
             })?;
-            Ok(report(&asked, &name.to_string(), &event))
+            report(&asked, &name.to_string(), &event)
         }
     }
 }
@@ -217,7 +226,7 @@ fn with_port(text: &str) -> Option<(Ipv6Addr, u16)> {
     Some((host.parse().ok()?, port))
 }
 
-fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
+fn report(asked: &Asked, name: &str, event: &ClientEvent) -> Result<ExitCode> {
     let seconds = |d: &Duration| d.as_secs_f64();
     let (json, text, ok) = match event {
         ClientEvent::Updated {
@@ -262,18 +271,31 @@ fn report(asked: &Asked, name: &str, event: &ClientEvent) -> ExitCode {
         ),
     };
     if !ok {
-        eprintln!("segue location: {text}");
+        say(&text);
     }
     if asked.json {
-        println!("{json}");
+        print(&json.to_string())?;
     } else if ok {
-        println!("{text}");
+        print(&text)?;
     }
-    ExitCode::from(u8::from(!ok))
+    Ok(ExitCode::from(u8::from(!ok)))
+}
+
+/// Prints a line. A reader who has had enough (a broken pipe) is no error.
+fn print(line: &str) -> io::Result<()> {
+    match writeln!(io::stdout(), "{line}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
+}
+
+/// Says it on standard error, whether or not somebody reads that.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "segue location: {message}");
 }
 
 fn wrong(message: &str) -> ExitCode {
-    eprintln!("segue location: {}", one_line(message));
+    say(&one_line(message));
     ExitCode::from(2)
 }
 

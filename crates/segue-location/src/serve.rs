@@ -9,11 +9,14 @@ use crate::tcp::{self, Connections};
 use crate::unix_nanos;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, sockopt};
 use segue_proto::Instant;
 use segue_proto::location::{Datagram, Server, ServerConfig, Transport};
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -45,12 +48,15 @@ pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(&[Socke
     let connections = Arc::new(Mutex::new(Connections::default()));
     let mut bound = Vec::new();
     for &address in &file.listen {
-        #[expect(clippy::disallowed_methods, reason = "the driver's socket")]
-        let udp = UdpSocket::bind(address).with_context(|| format!("listen: {address}: cannot be bound"))?;
+        let cannot = || format!("listen: {address}: cannot be bound");
+        let is_v4 = |other: &SocketAddr| other.is_ipv4() && other.port() == address.port();
+        let only_v6 = file.listen.iter().any(is_v4);
+        let udp = UdpSocket::from(bound_to(address, SockType::Datagram, only_v6).with_context(cannot)?);
         let udp = Arc::new(udp);
         let address = udp.local_addr()?;
-        let tcp =
-            TcpListener::bind(address).with_context(|| format!("listen: {address}: cannot be bound"))?;
+        let tcp = bound_to(address, SockType::Stream, only_v6).with_context(cannot)?;
+        socket::listen(&tcp, Backlog::MAXALLOWABLE).with_context(cannot)?;
+        let tcp = TcpListener::from(tcp);
         let to_core = sender.clone();
         thread::spawn(move || read_udp(&udp, address.port(), &to_core));
         let (to_core, connections) = (sender.clone(), connections.clone());
@@ -60,6 +66,26 @@ pub fn serve(file: &ServerFile, config: ServerConfig, ready: impl FnOnce(&[Socke
     drop(sender);
     ready(&bound);
     run(&mut server, &store, &requests)
+}
+
+/// A socket at `address`. One at `[::]` is for IPv4 too, unless it is for `only_v6`: another has it at the same port.
+fn bound_to(address: SocketAddr, kind: SockType, only_v6: bool) -> nix::Result<OwnedFd> {
+    let family = if address.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
+    let socket = socket::socket(family, kind, SockFlag::empty(), None)?;
+    fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    if kind == SockType::Stream {
+        // connections of an earlier server that are not forgotten yet do not keep this one from its port
+        socket::setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+    }
+    if address.is_ipv6() && only_v6 {
+        socket::setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+    }
+    socket::bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
+    Ok(socket)
 }
 
 fn run(server: &mut Server, store: &Store, requests: &Receiver<Request>) -> Result<()> {
