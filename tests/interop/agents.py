@@ -249,9 +249,10 @@ def has_all(agent: Agent) -> bool:
 
 @contextlib.contextmanager
 def advertising(router: Namespace, prefixes: dict[str, str], folder: Path) -> Iterator[None]:
-    """radvd on a router, with a prefix for each of these devices. The kernel's own streams take the first that is there.
+    """radvd on a router, with a prefix for each of these devices.
 
-    Without a preference (RFC 4191) that would be whichever router was heard first.
+    The kernel's own streams take the first that is there; without a preference (RFC 4191) that would be whichever
+    router was heard first.
     """
     advertisements = [
         f"interface {device} {{ AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;"
