@@ -318,7 +318,7 @@ impl Client {
             server,
             address,
             t1: at(t1_s, preferred / 2),
-            t2: at(t2_s, preferred / 5 * 4),
+            t2: at(t2_s, preferred * 4 / 5),
         });
         self.outbox = None;
         self.leased = Some(address);

@@ -138,7 +138,7 @@ impl Dhcpv6Server {
         let mut options = vec![Dhcpv6Option::IaNa(IaNa {
             iaid: ia.iaid,
             t1_s: preferred / 2,
-            t2_s: preferred / 5 * 4,
+            t2_s: (u64::from(preferred) * 4 / 5) as u32,
             addresses: vec![address],
         })];
         if let Some(preference) = self

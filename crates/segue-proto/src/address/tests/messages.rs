@@ -432,7 +432,7 @@ fn each_client_s_interface_has_an_address_and_keeps_it() {
 fn a_server_gives_the_times_that_it_was_set_to() {
     // section 21.4: T1 and T2 are 0.5 and 0.8 times the preferred lifetime
     let mut it = server(ServerConfig {
-        preferred_lifetime: Duration::from_millis(1_000_999),
+        preferred_lifetime: Duration::from_millis(1_004_999),
         valid_lifetime: Duration::from_secs(3000),
         preference: Some(8),
         ..ServerConfig::default()
@@ -449,11 +449,11 @@ fn a_server_gives_the_times_that_it_was_set_to() {
     .unwrap();
     assert!(preference(&offered) && !offered.options.contains(&Dhcpv6Option::RapidCommit));
     let ia = ia_of(&mut offered);
-    assert_eq!((ia.iaid, ia.t1_s, ia.t2_s), (1, 500, 800));
+    assert_eq!((ia.iaid, ia.t1_s, ia.t2_s), (1, 502, 803));
     let address = ia.addresses[0];
     assert_eq!(
         (address.preferred_lifetime_s, address.valid_lifetime_s),
-        (1000, 3000)
+        (1004, 3000)
     );
     let ours = vec![Dhcpv6Option::ServerIdentifier(duid(ROUTER))];
     let reply = answer(&mut it, &asks(MessageType::Request, 1, 1, ours)).unwrap();
