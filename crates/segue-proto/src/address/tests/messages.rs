@@ -195,18 +195,54 @@ fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
         let expected = renewed.map(|s| at(1000 * s));
         assert_eq!(it.client.poll_timeout(), expected, "{t1} {t2} {preferred}");
     }
-    // T2 is four fifths of the preferred lifetime where the server leaves it open
-    let mut it = bound(|_| {});
-    let mut types = Vec::new();
-    while types.last() != Some(&MessageType::Rebind) {
+}
+
+fn elapsed(message: &Dhcpv6Message) -> Option<u16> {
+    message.options.iter().find_map(|o| match o {
+        Dhcpv6Option::ElapsedTime(hundredths) => Some(*hundredths),
+        _ => None,
+    })
+}
+
+#[test]
+fn at_t2_a_renewal_ends_and_a_rebinding_begins() {
+    // sections 18.2.4 and 18.2.5; T2 is four fifths of the preferred lifetime where the server leaves it open
+    let mut it = bound(|ia| ia.addresses[0].preferred_lifetime_s = 1004);
+    let mut renew = None;
+    let (time, rebind) = loop {
         let time = it.wait();
         let message = it.sent();
-        let rebinds = message.message_type == MessageType::Rebind;
-        assert_eq!(rebinds, time >= at(800_000), "{time}");
-        assert_eq!(of_server(&message).is_none(), rebinds, "any server may answer");
-        types.push(message.message_type);
-    }
-    assert_eq!(types[0], MessageType::Renew);
+        if message.message_type == MessageType::Rebind {
+            break (time, message);
+        }
+        assert_eq!(message.message_type, MessageType::Renew);
+        assert_eq!(of_server(&message), Some(server_id(255)));
+        renew = Some(message.transaction_id);
+    };
+    assert_eq!(time, at(803_000), "T2 itself");
+    assert_eq!(of_server(&rebind), None, "any server may answer");
+    assert_ne!(Some(rebind.transaction_id), renew, "another exchange");
+    assert_eq!(elapsed(&rebind), Some(0));
+    let again = it.wait();
+    assert!((ms(9_000)..=ms(11_000)).contains(&(again - time)), "REB_TIMEOUT");
+    let message = it.sent();
+    assert_eq!(
+        (message.message_type, message.transaction_id),
+        (MessageType::Rebind, rebind.transaction_id)
+    );
+    assert_eq!(
+        elapsed(&message).map(u64::from),
+        Some((again - time).as_millis() / 10)
+    );
+}
+
+#[test]
+fn who_comes_back_after_t2_asks_any_server_at_once() {
+    let mut it = bound(|_| {});
+    let lease = it.client.suspend().expect("a lease");
+    it.client.resume(lease);
+    it.client.handle_timeout(at(900_000), &mut it.stream);
+    assert_eq!(it.sent().message_type, MessageType::Rebind);
 }
 
 #[test]
