@@ -480,10 +480,11 @@ impl Answer {
                     preference = data.first().copied().unwrap_or(0);
                 }
                 Dhcpv6Option::IaNa(ia) if ia.iaid == iaid => {
-                    // section 21.4: times that contradict each other are not to be used
-                    if ia.t1_s <= ia.t2_s || ia.t2_s == 0 {
-                        (t1_s, t2_s) = (ia.t1_s, ia.t2_s);
+                    // section 21.4: one with T1 above T2, which is not 0, is discarded
+                    if ia.t1_s > ia.t2_s && ia.t2_s > 0 {
+                        continue;
                     }
+                    (t1_s, t2_s) = (ia.t1_s, ia.t2_s);
                     address = ia
                         .addresses
                         .iter()
