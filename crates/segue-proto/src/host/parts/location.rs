@@ -12,9 +12,6 @@ use segue_wire::ilnp::Nid;
 use segue_wire::udp::UdpDatagram;
 use std::collections::VecDeque;
 
-/// Ports of clients (RFC 6335 section 6).
-const FIRST_CLIENT_PORT: u16 = 49_152;
-
 /// A host's part in location management.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LocationConfig {
@@ -101,7 +98,7 @@ impl Location {
             return true;
         }
         match &mut self.client {
-            Some(client) if datagram.destination_port >= FIRST_CLIENT_PORT => {
+            Some(client) if client.is_asking_from(datagram.destination_port) => {
                 client.handle_datagram(now, &message);
                 true
             }
@@ -178,5 +175,35 @@ impl Location {
 
     pub fn poll_transmit(&mut self) -> Option<Datagram> {
         self.client.as_mut().and_then(Client::poll_transmit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x53);
+    const OWN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
+
+    #[test]
+    fn datagrams_are_for_the_client_at_the_ports_that_it_asked_from() {
+        let config = LocationConfig {
+            client: Some(ClientConfig::new(vec![(SERVER, 53)])),
+            ..LocationConfig::default()
+        };
+        let mut location = Location::new(config, &mut Stream::new(1, "location")).unwrap();
+        let name = crate::location::parse_name("mh.loc.example").unwrap();
+        location.look_up(Instant::ZERO, &name);
+        let asked = location.poll_transmit().expect("a question").local_port;
+        let mut is_taken = |port| {
+            let datagram = UdpDatagram {
+                source_port: 53,
+                destination_port: port,
+                data: Data::Bytes(Bytes::from_static(b"no answer")),
+            };
+            location.handle_datagram(Instant::ZERO, OWN, SERVER, &datagram)
+        };
+        assert_eq!([asked, asked ^ 1].map(&mut is_taken), [true, false]);
     }
 }
