@@ -455,7 +455,7 @@ fn each_client_s_interface_has_an_address_and_keeps_it() {
     let others = [of(1, 2), of(2, 1)];
     assert!(first != others[0] && first != others[1] && others[0] != others[1]);
     assert_eq!((of(1, 1), of(1, 2)), (first, others[0]));
-    // released or declined, it is another
+    // released or declined, it is another: one that was declined is not offered again (section 18.3.8)
     let ours = || vec![Dhcpv6Option::ServerIdentifier(duid(ROUTER))];
     for kind in [MessageType::Release, MessageType::Decline] {
         let before = given(answer(&mut it, &asks(MessageType::Solicit, 1, 1, Vec::new())));
