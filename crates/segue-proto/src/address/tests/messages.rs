@@ -170,8 +170,8 @@ fn what_is_no_answer_to_the_client_is_ignored() {
 }
 
 #[test]
-fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
-    // sections 18.2.4, 18.2.5 and 21.4
+fn a_lease_is_renewed_at_t1_which_is_half_the_preferred_lifetime_where_it_is_left_open() {
+    // sections 18.2.4 and 21.4
     const FOREVER: u32 = u32::MAX;
     for (t1, t2, preferred, renewed) in [
         (0, 0, 1000, Some(500)),
