@@ -46,6 +46,12 @@ impl Stream {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A standard normal number, by the method of Box and Muller (1958), of which the other number is left.
+    pub fn normal(&mut self) -> f64 {
+        let (distance, angle) = (1.0 - self.uniform(), self.uniform());
+        libm::sqrt(-2.0 * libm::log(distance)) * libm::cos(core::f64::consts::TAU * angle)
+    }
+
     /// Whether an event of probability `p` happens.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p

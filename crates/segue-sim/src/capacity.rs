@@ -47,6 +47,20 @@ pub(crate) fn least(s: &ScenarioFile) -> u64 {
     rates.min().unwrap_or(0)
 }
 
+/// The rate of a link towards one of its ends; nothing where a rate of it varies.
+pub(crate) fn towards(link: &LinkEntry, end: &str) -> Option<BitRate> {
+    let mut directions = of_link(link)?.into_iter();
+    let (_, _, rate) = directions.find(|(_, to, _)| *to == end)?;
+    Some(BitRate::from_bits_per_second(rate))
+}
+
+/// How many links and radios a host has.
+pub(crate) fn interfaces(s: &ScenarioFile, host: &str) -> u64 {
+    let links = s.link.iter().filter(|l| l.between.iter().any(|n| n == host));
+    let radios = s.host.named(host).map_or(0, |host| u64::from(host.radios));
+    links.count() as u64 + radios
+}
+
 fn of_link(link: &LinkEntry) -> Option<[Edge<'_>; 2]> {
     let up = link.up.as_ref();
     if link.trace.is_some() || up.is_some_and(|up| up.trace.is_some()) {

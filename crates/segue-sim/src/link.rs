@@ -58,7 +58,7 @@ pub struct LinkConfig {
     pub mtu: Option<u32>,
 }
 
-/// Why a link took no packet, or what becomes of one it took.
+/// What becomes of a packet that a link took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It arrives.
@@ -67,16 +67,14 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
-    /// It was on the link when that went down.
-    Cut,
-    /// It never left: whoever was to send it was gone before its turn came.
-    Abandoned,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     packet: PacketRef,
     fate: Fate,
+    /// The one before it is the same packet: it was sent once, and arrives twice.
+    is_copy: bool,
     arrival: Ticket,
 }
 
@@ -209,28 +207,10 @@ impl Link {
         self.down
     }
 
-    /// The link goes down: gives the packets that were queued or under way. The one that arrives next does not: its event
-    /// cannot be taken back, and it arrives as [`Fate::Cut`].
-    pub fn go_down(&mut self, now: Instant) -> Vec<PacketRef> {
+    /// The link goes down: gives the packets that were queued or under way.
+    pub fn go_down(&mut self, now: Instant, scheduler: &mut Scheduler) -> Vec<PacketRef> {
         self.down = true;
-        self.waiting.clear();
-        self.waiting_bytes = 0;
-        self.sending_until = now;
-        self.let_go();
-        self.urgent = 0;
-        self.generation = self.generation.wrapping_add(1);
-        let mut lost: Vec<PacketRef> = self.line.drain(..).map(|(packet, _)| packet).collect();
-        let ghost = self.flight.front().map_or(now, |f| f.arrival.time());
-        lost.extend(self.flight.iter().skip(1).map(|f| f.packet));
-        self.flight.truncate(1);
-        if let Some(next) = self.flight.get_mut(0) {
-            next.fate = Fate::Cut;
-        }
-        self.last_arrival = ghost;
-        // whatever is sent when it is up again arrives after that one, and so as much later than it could as that one is
-        // jittered
-        self.busy_until = (ghost - self.config.delay).max(now);
-        lost
+        self.lose_behind(0, now, scheduler)
     }
 
     /// The link is up again.
@@ -448,25 +428,42 @@ impl Link {
         }
     }
 
-    /// Whoever sends on the link is gone: what has not left is lost. Gives the packets of a head-of-line queue; those of a
-    /// FIFO come to their ends as [`Fate::Abandoned`].
-    pub fn abandon(&mut self, now: Instant) -> Vec<PacketRef> {
+    /// Whoever sends on the link is gone: what has not left is lost. Gives those packets.
+    pub fn abandon(&mut self, now: Instant, scheduler: &mut Scheduler) -> Vec<PacketRef> {
         self.forget_departed(now);
-        let staying = usize::from(now < self.busy_until) + self.waiting.len();
-        let flying = self.flight.len();
-        for index in flying.saturating_sub(staying)..flying {
-            if let Some(flight) = self.flight.get_mut(index) {
-                flight.fate = Fate::Abandoned;
-            }
-        }
+        let unsent = usize::from(now < self.busy_until) + self.waiting.len();
+        let flights = self.flight.iter().enumerate().rev();
+        let originals = flights.filter(|(_, flight)| !flight.is_copy);
+        let first_unsent = originals.take(unsent).last();
+        let sent = first_unsent.map_or(self.flight.len(), |(index, _)| index);
+        self.lose_behind(sent, now, scheduler)
+    }
+
+    /// Gives the packets in flight behind the first `kept`, and all that are queued. From now on the link is as if they had
+    /// never been there, but for the random numbers that were drawn for them.
+    fn lose_behind(&mut self, kept: usize, now: Instant, scheduler: &mut Scheduler) -> Vec<PacketRef> {
+        let lost = self.flight.iter().skip(kept).map(|flight| flight.packet);
+        let lost = lost
+            .chain(self.line.drain(..).map(|(packet, _)| packet))
+            .collect();
+        self.flight.truncate(kept);
+        scheduler.next_arrival(self.index, self.flight.front().map(|next| next.arrival));
+        let last = self.flight.iter().next_back();
+        self.last_arrival = last.map_or(now, |last| last.arrival.time());
         self.waiting.clear();
-        self.busy_until = self.busy_until.min(now);
-        self.sending_until = self.sending_until.min(now);
-        self.let_go();
         self.waiting_bytes = 0;
         self.urgent = 0;
+        self.busy_until = self.busy_until.min(now);
+        self.sending_until = self.sending_until.min(now);
         self.generation = self.generation.wrapping_add(1);
-        self.line.drain(..).map(|(packet, _)| packet).collect()
+        self.let_go();
+        self.held = self.held.filter(|(last, _)| *last <= now);
+        self.loss.forget_after(now);
+        if let Some(trace) = &mut self.trace {
+            // where it is in the trace is found by the time of the next packet
+            trace.1 = Cursor::default();
+        }
+        lost
     }
 
     /// Longest packet that the link takes, bytes.
@@ -495,7 +492,7 @@ impl Link {
             return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
         let arrival = departure + self.config.delay;
-        self.fly(arrival, packet, Fate::Arrives, scheduler);
+        self.fly(arrival, packet, Fate::Arrives, false, scheduler);
     }
 
     #[inline(never)]
@@ -532,9 +529,9 @@ impl Link {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;
         }
-        self.fly(arrival, packet, fate, scheduler);
+        self.fly(arrival, packet, fate, false, scheduler);
         if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) && !silent {
-            self.fly(arrival, duplicate(), Fate::Arrives, scheduler);
+            self.fly(arrival, duplicate(), Fate::Arrives, true, scheduler);
         }
     }
 
@@ -551,7 +548,14 @@ impl Link {
     }
 
     #[inline(always)]
-    fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
+    fn fly(
+        &mut self,
+        arrival: Instant,
+        packet: PacketRef,
+        fate: Fate,
+        is_copy: bool,
+        scheduler: &mut Scheduler,
+    ) {
         if self.config.reorder {
             cold_path();
             return self.fly_loose(arrival, packet, fate, scheduler);
@@ -563,6 +567,7 @@ impl Link {
         self.flight.push(Flight {
             packet,
             fate,
+            is_copy,
             arrival: ticket,
         });
     }

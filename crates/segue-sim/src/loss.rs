@@ -100,6 +100,15 @@ impl Loss {
         }
     }
 
+    /// Packets that were to be sent after `now` are not: a fade that one of them began has not begun.
+    pub fn forget_after(&mut self, now: Instant) {
+        if let LossModel::Fades { duration, .. } = self.model
+            && self.fade_ends > now + duration
+        {
+            self.fade_ends = now;
+        }
+    }
+
     /// Whether whatever is sent at `now` is lost, once [`next`](Self::next) has said of a packet that is.
     #[must_use]
     pub fn is_total(&self, now: Instant) -> bool {
@@ -148,6 +157,21 @@ mod tests {
         assert_eq!(is_total(states(1.0), &[0, 1, 2]), [true, false, true]);
         assert_eq!(is_total(states(0.5), &[0, 1, 2]), [false; 3]);
         assert_eq!(is_total(LossModel::None, &[0]), [false]);
+    }
+
+    #[test]
+    fn a_fade_that_a_packet_never_sent_would_have_begun_does_not_begin() {
+        let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
+        let is_total_at_103 = |forgotten_after| {
+            let mut loss = Loss::new(LossModel::Fades {
+                probability: 1.0,
+                duration: Duration::from_millis(5),
+            });
+            loss.next(at(100), &mut Stream::new(3, "loss"));
+            loss.forget_after(at(forgotten_after));
+            loss.is_total(at(103))
+        };
+        assert_eq!([99, 100].map(is_total_at_103), [false, true]);
     }
 
     #[test]

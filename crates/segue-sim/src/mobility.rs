@@ -163,9 +163,7 @@ impl Trajectory {
             };
             match stays.last_mut() {
                 // A stay goes on across the joint of two legs.
-                Some(last) if last.leave >= enter || last.leave.since(enter) == enter.since(last.leave) => {
-                    last.leave = last.leave.max(leave);
-                }
+                Some(last) if last.leave >= enter => last.leave = last.leave.max(leave),
                 _ => stays.push(Stay { enter, leave }),
             }
         }

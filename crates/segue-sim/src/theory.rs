@@ -17,15 +17,18 @@
 //! A link's rate counts less the headers: user data of a full packet by its length as IPv6 packet.
 
 use crate::build;
+use crate::capacity;
 use crate::scenario::model::{LinkEntry, OutageEntry, ScenarioFile};
 use crate::scenario::schemes::Scheme;
 use segue_proto::Duration;
+use segue_proto::units::BitRate;
 
 /// IPv6 header, SCTP common header, header of a DATA chunk, bytes.
 const HEADERS: u64 = 40 + 12 + 16;
 
 /// The least time from `begin` for the first application with a size, with the schemes of paper 003 and a receiver on two
-/// links, seconds. Nothing with other schemes, or if the links carry too little before the end of the run.
+/// links, seconds. Nothing with other schemes, on a link whose rate is a trace's, or if the links carry too little before the
+/// end of the run.
 #[must_use]
 pub fn transfer_time_s(s: &ScenarioFile, begin: Duration) -> Option<f64> {
     let application = s.application.iter().find(|a| a.size.is_some())?;
@@ -41,9 +44,11 @@ pub fn transfer_time_s(s: &ScenarioFile, begin: Duration) -> Option<f64> {
         (links[1], links[0])
     };
     let share = payload_share(s);
-    let rate = |link: &LinkEntry, at| {
+    let towards = |link| capacity::towards(link, &application.to);
+    let (of_first, of_second) = (towards(first)?, towards(second)?);
+    let rate = |link, rate: BitRate, at| {
         if is_up(link, at) {
-            link.rate.bits_per_second() as f64 * share
+            rate.bits_per_second() as f64 * share
         } else {
             0.0
         }
@@ -52,7 +57,7 @@ pub fn transfer_time_s(s: &ScenarioFile, begin: Duration) -> Option<f64> {
     let mut at = begin;
     while at < s.duration {
         let end = next_change(&links, at).min(s.duration);
-        let (one, two) = (rate(first, at), rate(second, at));
+        let (one, two) = (rate(first, of_first, at), rate(second, of_second, at));
         let used = match s.scheme {
             Scheme::Cmt => one + two,
             Scheme::Single => one,
@@ -147,6 +152,27 @@ mod tests {
         assert!((theory("cmt", 14.0, 40.0) - expected).abs() < 1e-6);
         assert!((theory("msctp-best", 14.0, 40.0) - 64e6 / fast).abs() < 1e-6);
         assert!((theory("single", 4.0, 2.0) - 64e6 / (4.0 * 384e3 * SHARE)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_rate_of_a_link_is_that_towards_the_receiver_and_none_if_it_varies() {
+        let with = |between: &str, more: &str| {
+            let text = CMT.replace(
+                "between = [\"ap1\", \"mn\"]",
+                &format!("between = {between}\n{more}"),
+            );
+            let scenario =
+                Scenario::from_toml(&text, "cmt.toml", &[("scheme".to_owned(), "single".to_owned())]);
+            transfer_time_s(scenario.expect("a scenario").file(), Duration::ZERO)
+        };
+        let slow = "up = { rate = \"100 kbit/s\", delay = \"15 ms\", queue = \"50 packets\" }";
+        let time = with("[\"ap1\", \"mn\"]", "").expect("a time");
+        assert_eq!(with("[\"ap1\", \"mn\"]", slow), Some(time));
+        assert_eq!(with("[\"mn\", \"ap1\"]", ""), Some(time));
+        let back = with("[\"mn\", \"ap1\"]", &slow.replace("100 kbit/s", "3072 kbit/s"));
+        assert!((back.expect("a time") - time / 2.0).abs() < 1e-6);
+        let trace = "trace = { text = \"time_s,rate_bps\\n0,1000000\", format = \"csv\" }";
+        assert_eq!(with("[\"ap1\", \"mn\"]", trace), None);
     }
 
     #[test]

@@ -369,9 +369,7 @@ impl About<'_> {
 
     /// Applications whose rate is beyond all that there is between their hosts.
     fn asked_too_much(&self) -> Vec<Warning> {
-        // several paths at once carry more than the best of them
-        let paths = if self.file.scheme == Scheme::Cmt { 2.0 } else { 1.0 };
-        let times = |rate: BitRate, carries: u64| rate.bits_per_second() as f64 / (carries as f64 * paths);
+        let times = |rate: BitRate, carries: u64| rate.bits_per_second() as f64 / carries as f64;
         // the way of each is looked for only where there may be too little: there may be thousands
         let least = capacity::least(self.file);
         let warning = |(number, a): (usize, &ApplicationEntry)| {
@@ -379,7 +377,13 @@ impl About<'_> {
             if times(rate, least) < TOO_MUCH {
                 return None;
             }
-            let carries = capacity::of_way(self.file, &a.from, &a.to)?;
+            let best = capacity::of_way(self.file, &a.from, &a.to)?.bits_per_second();
+            // several paths at once carry more than the best of them
+            let paths = match self.file.scheme {
+                Scheme::Cmt => capacity::interfaces(self.file, &a.to),
+                _ => 1,
+            };
+            let carries = BitRate::from_bits_per_second(best.saturating_mul(paths));
             let times = times(rate, carries.bits_per_second());
             let text = format!(
                 "application[{number}], from `{}` to `{}`, asks for {rate}, {times:.0} times what the way between them carries at \

@@ -267,3 +267,29 @@ fn a_rate_that_no_way_carries_is_told() {
     assert_eq!(told("b", "a", "1 Mbit/s").len(), 1);
     assert_eq!(told("b", "a", "100 kbit/s"), []);
 }
+
+#[test]
+fn a_rate_that_all_paths_at_once_do_not_carry_is_told_with_what_they_do() {
+    // a receiver with so many links of 1 Mbit/s
+    let told = |paths: u64, rate: &str| {
+        let link = "[[link]]\nbetween = [\"r\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\noutages = [{ from = \"4 s\" }]\n";
+        let text = format!(
+            "name = \"paths\"\nduration = \"5 s\"\nscheme = \"cmt\"\n[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n\
+             [[router]]\nname = \"r\"\n[[link]]\nbetween = [\"a\", \"r\"]\nrate = \"100 Mbit/s\"\ndelay = \"1 ms\"\n{}\
+             [[application]]\nkind = \"constant-rate\"\nfrom = \"a\"\nto = \"b\"\nrate = \"{rate}\"\n",
+            link.repeat(paths as usize)
+        );
+        let m = metrics(&text, &[], 1);
+        let own = warned(&m, WarningKind::Overload);
+        let own = own.iter().find(|(_, line)| line.starts_with("application[0]"));
+        own.map(|(_, line)| (*line).to_owned())
+    };
+    let line = told(2, "6 Mbit/s").expect("a warning");
+    let said = "asks for 6 Mbit/s, 3 times what the way between them carries at best, 2 Mbit/s: ";
+    assert!(line.contains(said), "{line}");
+    assert_eq!(
+        told(1, "6 Mbit/s").map(|line| line.contains("6 times")),
+        Some(true)
+    );
+    assert_eq!(told(4, "6 Mbit/s"), None);
+}

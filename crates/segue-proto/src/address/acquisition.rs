@@ -318,7 +318,12 @@ impl Acquisition {
             }
             NdEvent::AddressRefused(address) => {
                 if let Way::Dhcpv6 { client, .. } = &mut self.way {
-                    client.decline(now, address, &mut self.stream);
+                    if address.is_unicast_link_local() {
+                        // RFC 4862 section 5.4.5: there is nothing left to speak from
+                        client.stop();
+                    } else if client.is_for(address) {
+                        client.decline(now, address, &mut self.stream);
+                    }
                 }
                 Some(AddressEvent::Refused(local(address)))
             }

@@ -36,8 +36,10 @@ enum State {
     Requesting { exchange: Exchange, offer: Offer },
     /// An address is leased.
     Bound(Lease),
-    /// RENEW was sent, or, from T2 on, REBIND (sections 18.2.4 and 18.2.5).
+    /// RENEW was sent to the server of the lease (section 18.2.4).
     Renewing { exchange: Exchange, lease: Lease },
+    /// REBIND was sent to any server, since T2 was reached (section 18.2.5).
+    Rebinding { exchange: Exchange, lease: Lease },
 }
 
 /// A lease as it was granted.
@@ -116,7 +118,9 @@ impl Client {
     /// The lease that there is, if any: to be taken up again when the link is back. Forgets what was under way.
     pub(super) fn suspend(&mut self) -> Option<SuspendedLease> {
         let lease = match core::mem::replace(&mut self.state, State::Idle) {
-            State::Bound(lease) | State::Renewing { lease, .. } => Some(SuspendedLease(lease)),
+            State::Bound(lease) | State::Renewing { lease, .. } | State::Rebinding { lease, .. } => {
+                Some(SuspendedLease(lease))
+            }
             _ => None,
         };
         self.stop();
@@ -130,20 +134,14 @@ impl Client {
 
     /// The address of the lease was lost with the lease: another one is needed.
     pub(super) fn is_for(&self, address: Ipv6Addr) -> bool {
-        match &self.state {
-            State::Bound(lease) | State::Renewing { lease, .. } => lease.address.address == address,
-            _ => false,
-        }
+        self.state
+            .lease()
+            .is_some_and(|lease| lease.address.address == address)
     }
 
     /// The leased address is taken by another node (section 18.2.8): tells the server, once, and asks again.
     pub(super) fn decline(&mut self, now: Instant, address: Ipv6Addr, stream: &mut Stream) {
-        let (State::Bound(Lease { server, .. })
-        | State::Renewing {
-            lease: Lease { server, .. },
-            ..
-        }) = &self.state
-        else {
+        let Some(Lease { server, .. }) = self.state.lease() else {
             return;
         };
         let ia = IaAddress {
@@ -213,7 +211,7 @@ impl Client {
                 }
             }
             // section 18.2.10.1: without the address, or with an error, the client goes on asking
-            State::Renewing { exchange, lease }
+            State::Renewing { exchange, lease } | State::Rebinding { exchange, lease }
                 if exchange.transaction_id == message.transaction_id
                     && message.message_type == MessageType::Reply =>
             {
@@ -260,19 +258,17 @@ impl Client {
                 self.send(now, &exchange, Some(&offer));
             }
             State::Bound(lease) if lease.t1.is_some_and(|t1| t1 <= now) => {
-                let timeout = first_timeout(config.ren_timeout, false, stream);
-                let exchange = Exchange {
-                    transaction_id: transaction(stream),
-                    started: now,
-                    timeout,
-                    next: now + timeout,
-                    transmissions: 1,
-                };
                 let lease = lease.clone();
-                self.send_renewal(now, &exchange, &lease);
-                self.state = State::Renewing { exchange, lease };
+                self.extend(now, lease, stream);
             }
-            State::Renewing { exchange, lease } if exchange.next <= now => {
+            // section 18.2.4: the exchange is terminated when T2 is reached
+            State::Renewing { lease, .. } if lease.rebinds(now) => {
+                let lease = lease.clone();
+                self.extend(now, lease, stream);
+            }
+            State::Renewing { exchange, lease } | State::Rebinding { exchange, lease }
+                if exchange.next <= now =>
+            {
                 exchange.retransmit(now, config.ren_max_rt, stream);
                 let (exchange, lease) = (exchange.clone(), lease.clone());
                 self.send_renewal(now, &exchange, &lease);
@@ -286,9 +282,12 @@ impl Client {
             State::Idle => None,
             State::Waiting { until } => Some(*until),
             State::Bound(lease) => lease.t1,
+            State::Renewing { exchange, lease } => {
+                Some(lease.t2.map_or(exchange.next, |t2| exchange.next.min(t2)))
+            }
             State::Soliciting { exchange, .. }
             | State::Requesting { exchange, .. }
-            | State::Renewing { exchange, .. } => Some(exchange.next),
+            | State::Rebinding { exchange, .. } => Some(exchange.next),
         }
     }
 
@@ -318,10 +317,28 @@ impl Client {
             server,
             address,
             t1: at(t1_s, preferred / 2),
-            t2: at(t2_s, preferred / 5 * 4),
+            t2: at(t2_s, preferred * 4 / 5),
         });
         self.outbox = None;
         self.leased = Some(address);
+    }
+
+    /// Begins to ask for the lease to be extended: its server, or from T2 on any.
+    fn extend(&mut self, now: Instant, lease: Lease, stream: &mut Stream) {
+        let timeout = first_timeout(self.config.ren_timeout, false, stream);
+        let exchange = Exchange {
+            transaction_id: transaction(stream),
+            started: now,
+            timeout,
+            next: now + timeout,
+            transmissions: 1,
+        };
+        self.send_renewal(now, &exchange, &lease);
+        self.state = if lease.rebinds(now) {
+            State::Rebinding { exchange, lease }
+        } else {
+            State::Renewing { exchange, lease }
+        };
     }
 
     fn request(&mut self, now: Instant, offer: Offer, stream: &mut Stream) {
@@ -364,7 +381,7 @@ impl Client {
 
     /// Sends RENEW to the lease's server or, from T2 on, REBIND to any.
     fn send_renewal(&mut self, now: Instant, exchange: &Exchange, lease: &Lease) {
-        let rebinds = lease.t2.is_some_and(|t2| t2 <= now);
+        let rebinds = lease.rebinds(now);
         let elapsed = (now - exchange.started).as_millis() / 10;
         let mut options = vec![Dhcpv6Option::ClientIdentifier(self.duid.clone())];
         if !rebinds {
@@ -401,6 +418,23 @@ impl Client {
             (ALL_DHCP_RELAY_AGENTS_AND_SERVERS, SERVER_PORT),
             message,
         )
+    }
+}
+
+impl State {
+    /// The lease that there is.
+    fn lease(&self) -> Option<&Lease> {
+        match self {
+            Self::Bound(lease) | Self::Renewing { lease, .. } | Self::Rebinding { lease, .. } => Some(lease),
+            _ => None,
+        }
+    }
+}
+
+impl Lease {
+    /// Whether any server is asked, T2 being reached.
+    fn rebinds(&self, now: Instant) -> bool {
+        self.t2.is_some_and(|t2| t2 <= now)
     }
 }
 
@@ -446,10 +480,11 @@ impl Answer {
                     preference = data.first().copied().unwrap_or(0);
                 }
                 Dhcpv6Option::IaNa(ia) if ia.iaid == iaid => {
-                    // section 21.4: times that contradict each other are not to be used
-                    if ia.t1_s <= ia.t2_s || ia.t2_s == 0 {
-                        (t1_s, t2_s) = (ia.t1_s, ia.t2_s);
+                    // section 21.4: one with T1 above T2, which is not 0, is discarded
+                    if ia.t1_s > ia.t2_s && ia.t2_s > 0 {
+                        continue;
                     }
+                    (t1_s, t2_s) = (ia.t1_s, ia.t2_s);
                     address = ia
                         .addresses
                         .iter()

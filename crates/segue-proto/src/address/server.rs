@@ -11,7 +11,7 @@ use segue_wire::dhcpv6::{
     CLIENT_PORT, Dhcpv6Message, Dhcpv6Option, IaAddress, IaNa, MessageType, SERVER_PORT,
 };
 use segue_wire::icmpv6::nd::LinkLayerAddress;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// A DHCPv6 server on one link.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Dhcpv6Server {
     config: ServerConfig,
     /// Addresses by client (DUID, IAID). A client that comes back gets the same one.
     bindings: BTreeMap<(Bytes, u32), Ipv6Addr>,
-    declined: BTreeSet<Ipv6Addr>,
+    /// Interface identifier of the next address: none is given twice.
     next_identifier: u64,
     /// Answers with their times, in order: the delay is the same for all.
     answers: VecDeque<(Instant, Packet)>,
@@ -46,7 +46,6 @@ impl Dhcpv6Server {
             prefix,
             config,
             bindings: BTreeMap::new(),
-            declined: BTreeSet::new(),
             next_identifier: FIRST_IDENTIFIER,
             answers: VecDeque::new(),
             ignored: 0,
@@ -116,10 +115,8 @@ impl Dhcpv6Server {
             MessageType::Request | MessageType::Renew if for_us => MessageType::Reply,
             MessageType::Rebind if server.is_none() => MessageType::Reply,
             MessageType::Release | MessageType::Decline if for_us => {
-                let given = self.bindings.remove(&(client.clone(), ia.iaid));
-                if message.message_type == MessageType::Decline {
-                    self.declined.extend(given);
-                }
+                // no address is given twice, so that one that is declined is not offered again (section 18.3.8)
+                self.bindings.remove(&(client.clone(), ia.iaid));
                 let status = Dhcpv6Option::StatusCode {
                     code: 0,
                     message: Bytes::new(),
@@ -138,7 +135,7 @@ impl Dhcpv6Server {
         let mut options = vec![Dhcpv6Option::IaNa(IaNa {
             iaid: ia.iaid,
             t1_s: preferred / 2,
-            t2_s: preferred / 5 * 4,
+            t2_s: (u64::from(preferred) * 4 / 5) as u32,
             addresses: vec![address],
         })];
         if let Some(preference) = self

@@ -60,9 +60,9 @@ impl Account {
 }
 
 impl Outgoing {
-    /// So many more bytes are to be sent.
+    /// So many more bytes are to be sent. A peer may ask for any number of them, time and again.
     pub fn add(&mut self, bytes: u64) {
-        self.left = self.left.map(|left| left + bytes);
+        self.left = self.left.map(|left| left.saturating_add(bytes));
     }
 
     /// Sends as much as there is room for.

@@ -130,13 +130,19 @@ impl Config {
     /// # Errors
     /// One line that names the key and what was expected.
     pub fn check(&self) -> Result<(), String> {
-        let zero = |key: &str| Err(format!("{key}: expected more than zero"));
         if matches!(&self.role, Role::Connect { peer, .. } if peer.is_empty()) {
             return Err("peer: expected at least one address".to_owned());
         }
+        self.check_values()?;
         if self.transport == Transport::Udp {
             return self.check_datagrams();
         }
+        Ok(())
+    }
+
+    /// What does not hang on the transport, but for TCP and calls.
+    fn check_values(&self) -> Result<(), String> {
+        let zero = |key: &str| Err(format!("{key}: expected more than zero"));
         match &self.kind {
             Kind::Voice(_) | Kind::VoiceReceiver if self.transport == Transport::Tcp => {
                 Err("kind: expected \"voice\" over UDP or SCTP, which keep messages apart".to_owned())
@@ -168,6 +174,9 @@ impl Config {
             Kind::OnOff(config) if config.rate.bits_per_second() == 0 => zero("rate"),
             Kind::OnOff(config) if config.message.bytes() == 0 => zero("message"),
             Kind::OnOff(config) if config.on.mean().is_zero() => zero("on"),
+            Kind::OnOff(config) if !config.on.has_mean() || !config.off.has_mean() => {
+                Err("shape: expected more than 1".to_owned())
+            }
             Kind::Bulk {
                 message: Some(message),
                 ..
@@ -191,11 +200,6 @@ impl Config {
     fn check_datagrams(&self) -> Result<(), String> {
         match &self.kind {
             Kind::Sink | Kind::Voice(_) | Kind::VoiceReceiver => Ok(()),
-            Kind::ConstantRate { rate, .. } | Kind::OnOff(OnOffConfig { rate, .. })
-                if rate.bits_per_second() == 0 =>
-            {
-                Err("rate: expected more than zero".to_owned())
-            }
             Kind::ConstantRate { message, .. } | Kind::OnOff(OnOffConfig { message, .. })
                 if DATAGRAM.contains(&message.bytes()) =>
             {

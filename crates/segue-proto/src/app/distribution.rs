@@ -57,6 +57,14 @@ impl Holding {
             Self::Exponential { mean } | Self::Pareto { mean, .. } => mean,
         }
     }
+
+    /// Whether there is a distribution with this mean: none of Pareto has one whose shape is not above 1.
+    pub(super) fn has_mean(&self) -> bool {
+        match *self {
+            Self::Exponential { .. } => true,
+            Self::Pareto { shape, .. } => shape > 1.0 && shape.is_finite(),
+        }
+    }
 }
 
 /// Longer than any run.

@@ -57,7 +57,7 @@ impl Requests {
         let len = (request as u32).saturating_sub(HEADER as u32);
         Data::Synthetic { offset: 0, len }.emit(&mut bytes);
         self.waiting.push_back(bytes.into());
-        self.end += answer;
+        self.end = self.end.saturating_add(answer);
         self.ends.push_back(self.end);
     }
 
@@ -191,6 +191,15 @@ mod tests {
         let (_, more) = sent(&[(50, 1000)], 9);
         server.on_received(&Data::Bytes(more.into()), &mut account, &mut outgoing);
         assert_eq!(outgoing.left, Some(1000));
+    }
+
+    #[test]
+    fn more_than_can_be_counted_may_be_asked_for() {
+        let (_, bytes) = sent(&[(16, u64::MAX), (16, 1000), (16, u64::MAX)], 9);
+        let mut outgoing = Outgoing::default();
+        let data = Data::Bytes(bytes.into());
+        ObjectServer::default().on_received(&data, &mut Account::default(), &mut outgoing);
+        assert_eq!(outgoing.left, Some(u64::MAX));
     }
 
     #[test]

@@ -277,6 +277,65 @@ fn kinds_are_read_from_tables_and_checked() {
 }
 
 #[test]
+fn what_would_never_send_anything_is_refused_over_every_transport() {
+    let voice = |talk, pause| {
+        Kind::Voice(VoiceConfig {
+            codec: Codec::G711,
+            pauses: Some((Duration::from_millis(talk), Duration::from_millis(pause))),
+            lifetime: None,
+        })
+    };
+    let on_off = |on, off| {
+        Kind::OnOff(OnOffConfig {
+            rate: BitRate::from_bits_per_second(8000),
+            message: Bytes::new(100),
+            on,
+            off,
+        })
+    };
+    let exponential = |ms| Holding::Exponential {
+        mean: Duration::from_millis(ms),
+    };
+    let pareto = |shape| Holding::Pareto {
+        mean: Duration::from_secs(1),
+        shape,
+    };
+    let cases = [
+        (voice(0, 0), Err("pauses: expected more than zero")),
+        (voice(1000, 0), Err("pauses: expected more than zero")),
+        (voice(1000, 1000), Ok(())),
+        (
+            on_off(exponential(0), exponential(0)),
+            Err("on: expected more than zero"),
+        ),
+        (on_off(exponential(1), exponential(0)), Ok(())),
+        (
+            on_off(pareto(1.0), pareto(1.5)),
+            Err("shape: expected more than 1"),
+        ),
+        (
+            on_off(pareto(1.5), pareto(0.5)),
+            Err("shape: expected more than 1"),
+        ),
+        (
+            on_off(pareto(f64::NAN), pareto(1.5)),
+            Err("shape: expected more than 1"),
+        ),
+        (on_off(pareto(1.5), pareto(1.5)), Ok(())),
+    ];
+    for (kind, expected) in cases {
+        for transport in [Transport::Sctp, Transport::Udp] {
+            let config = Config {
+                transport,
+                role: Role::Listen,
+                kind: kind.clone(),
+            };
+            assert_eq!(config.check(), expected.map_err(str::to_owned), "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn a_restart_of_the_peer_begins_everything_anew() {
     let mut pipe = Pipe {
         room: 2,

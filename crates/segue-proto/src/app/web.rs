@@ -195,18 +195,12 @@ const EMBEDDED: Size = Size {
 impl Size {
     fn draw(&self, random: &mut Stream) -> u64 {
         loop {
-            let size = libm::exp(self.mu + self.sigma * normal(random));
+            let size = libm::exp(self.mu + self.sigma * random.normal());
             if (self.least..=self.most).contains(&size) {
                 return size as u64;
             }
         }
     }
-}
-
-/// A standard normal number, by the method of Box and Muller (1958), of which the other number is left.
-fn normal(random: &mut Stream) -> f64 {
-    let (u, v) = (1.0 - random.uniform(), random.uniform());
-    libm::sqrt(-2.0 * libm::log(u)) * libm::cos(core::f64::consts::TAU * v)
 }
 
 /// How many objects a page has beside the main one: from 2 on Pareto of shape 1.1, no more than 55, less 2, and rounded.

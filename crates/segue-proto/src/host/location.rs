@@ -32,6 +32,16 @@ impl Host {
         self.location.update(now, address);
     }
 
+    /// Works off what is due of the client, and tells the location manager again what it did not take, if it still holds.
+    pub(super) fn location_due(&mut self, now: Instant) {
+        self.location.handle_timeout(now);
+        if let Some(address) = self.location.take_to_tell_again(now)
+            && self.has_address(address)
+        {
+            self.tell_location(now, address);
+        }
+    }
+
     /// Tells the location manager of the first usable address if it knows none that is usable and there is no
     /// association whose handover would.
     pub(super) fn tell_location_if_lost(&mut self, now: Instant) {
@@ -64,7 +74,7 @@ impl Host {
             }
         }
         let mut moved = false;
-        while let Some(event) = self.location.poll_event() {
+        while let Some(event) = self.location.poll_event(now) {
             moved = true;
             self.on_location(now, event);
         }

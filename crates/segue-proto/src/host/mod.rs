@@ -269,7 +269,7 @@ impl Host {
                 movers.tell_all(|sigma| sigma.handle_timeout(now));
             }
             self.interfaces.handle_timeout(now);
-            self.location.handle_timeout(now);
+            self.location_due(now);
             self.settle(now);
         }
         if let Some(shim) = &mut self.shim {

@@ -176,17 +176,16 @@ impl RouterNd {
 
     /// RFC 4861 section 6.2.6.
     fn handle_router_solicitation(&mut self, now: Instant, host: Ipv6Addr) {
-        let at = now + self.random(self.config.max_ra_delay_time);
+        let delay = self.random(self.config.max_ra_delay_time);
         if self.config.unicast_solicited && !host.is_unspecified() {
             if !self.unicast.iter().any(|u| u.1 == host) {
-                self.unicast.push((at, host));
+                self.unicast.push((now + delay, host));
             }
         } else {
             let soonest = self
                 .last_multicast
-                .map_or(at, |last| last + self.config.min_delay_between_ras);
-            let at = if soonest > now { at.max(soonest) } else { at };
-            self.next_multicast = self.next_multicast.min(at);
+                .map_or(now, |last| last + self.config.min_delay_between_ras);
+            self.next_multicast = self.next_multicast.min(soonest.max(now) + delay);
         }
         self.handle_timeout(now);
     }

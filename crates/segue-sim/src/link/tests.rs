@@ -95,7 +95,7 @@ fn a_bearer_is_set_up_for_the_first_packet_and_stays_for_those_that_come_soon() 
             let now = Instant::ZERO + ms(at);
             run(&mut link, &mut scheduler, now);
             if n == 5 {
-                link.abandon(now);
+                link.abandon(now, &mut scheduler);
             }
             let copy = || unreachable!();
             assert!(link.enqueue(now, PacketRef(n as u32), 1250, &mut scheduler, copy));
@@ -175,7 +175,7 @@ fn a_bearer_whose_link_went_down_while_it_was_set_up_is_set_up_anew() {
         let copy = || unreachable!();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         assert!(link.enqueue(at(0), PacketRef(0), 1250, &mut scheduler, copy));
-        link.go_down(at(100));
+        link.go_down(at(100), &mut scheduler);
         link.come_up();
         assert!(link.enqueue(at(120), PacketRef(1), 1250, &mut scheduler, copy));
         let mut last = None;
@@ -262,4 +262,119 @@ fn nothing_is_duplicated_of_what_is_lost_while_everything_is() {
     // by chance one of the two is lost, as with netem
     let lossy = arriving(of(LossModel::Bernoulli { probability: 0.3 }));
     assert!((155..185).contains(&lossy), "{lossy}");
+}
+
+/// A link of 1 Mbit/s and 10 ms, on which every packet arrives as it was sent. One of 1250 bytes takes 10 ms to be sent.
+fn plain(service: Service) -> LinkConfig {
+    LinkConfig {
+        loss: LossModel::None,
+        jitter: Duration::ZERO,
+        duplicate: 0.0,
+        corrupt: 0.0,
+        ..config(service)
+    }
+}
+
+type Loser = fn(&mut Link, Instant, &mut Scheduler) -> Vec<PacketRef>;
+
+/// Offers packets 0 to 3 at once and loses what is there after `lost_at` ms; then the link is up, and is offered packet 4 a
+/// millisecond later. Gives what was lost, and the time of each arrival in ms.
+fn interrupted(mut link: Link, length: u32, lost_at: u64, lose: Loser) -> (Vec<u32>, Vec<(u64, u32)>) {
+    let mut scheduler = Scheduler::default();
+    let mut arrived = Vec::new();
+    let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
+        let mut last = Instant::ZERO;
+        while let Some((at, event)) = scheduler.pop_until(end) {
+            assert!(at >= last, "time goes back");
+            last = at;
+            match event {
+                Event::LinkArrival(0) => {
+                    let arrival = link.on_arrival(scheduler);
+                    arrived.push((at.as_nanos() / 1_000_000, arrival.packet.0));
+                }
+                Event::LinkDeparture { generation, .. } => {
+                    link.on_departure(at, generation, scheduler, |p| PacketRef(p.0 + 100));
+                }
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    };
+    let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+    let offer = |link: &mut Link, scheduler: &mut Scheduler, now, n: u32| {
+        let taken = link.enqueue(now, PacketRef(n), length, scheduler, || PacketRef(n + 100));
+        assert!(taken);
+    };
+    for n in 0..4 {
+        offer(&mut link, &mut scheduler, at(0), n);
+    }
+    run(&mut link, &mut scheduler, at(lost_at));
+    let lost = lose(&mut link, at(lost_at), &mut scheduler);
+    link.come_up();
+    offer(&mut link, &mut scheduler, at(lost_at + 1), 4);
+    run(&mut link, &mut scheduler, Instant::MAX);
+    (lost.into_iter().map(|packet| packet.0).collect(), arrived)
+}
+
+#[test]
+fn what_never_left_is_given_back_and_does_not_hold_up_what_is_sent_later() {
+    // whether or not random numbers are drawn for packets
+    for loss in [LossModel::None, LossModel::Bernoulli { probability: 0.0 }] {
+        for service in [Service::Fifo, Service::HeadOfLine] {
+            let link = || {
+                Link::new(
+                    0,
+                    LinkConfig {
+                        loss,
+                        ..plain(service)
+                    },
+                    Stream::new(1, "link"),
+                )
+            };
+            // the first has left, the second is being sent
+            let abandoned = interrupted(link(), 1250, 15, Link::abandon);
+            assert_eq!(abandoned, (vec![1, 2, 3], vec![(20, 0), (36, 4)]), "{service:?}");
+            let down = interrupted(link(), 1250, 15, Link::go_down);
+            assert_eq!(down, (vec![0, 1, 2, 3], vec![(36, 4)]), "{service:?}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_never_left_is_given_back_with_its_copy() {
+    let doubling = LinkConfig {
+        duplicate: 1.0,
+        ..plain(Service::Fifo)
+    };
+    let link = Link::new(0, doubling, Stream::new(1, "link"));
+    let (lost, arrived) = interrupted(link, 1250, 15, Link::abandon);
+    assert_eq!(lost, [1, 101, 2, 102, 3, 103]);
+    assert_eq!(arrived, [(20, 0), (20, 100), (36, 4), (36, 104)]);
+}
+
+#[test]
+fn what_never_left_uses_up_nothing_of_a_trace() {
+    let trace = Arc::new(LinkTrace::mahimahi("1000\n").unwrap());
+    for service in [Service::Fifo, Service::HeadOfLine] {
+        for (lose, arrived) in [
+            (Link::abandon as Loser, vec![(1010, 0), (2010, 4)]),
+            (Link::go_down, vec![(2010, 4)]),
+        ] {
+            let link = Link::new(0, plain(service), Stream::new(1, "link"));
+            let link = link.with_trace(Some(trace.clone()));
+            assert_eq!(interrupted(link, 1500, 1005, lose).1, arrived, "{service:?}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_was_down_is_as_fast_as_its_trace_has_it() {
+    // a way of a second in the trace, of 10 ms of its own
+    let own = Own {
+        rate_bps: 1e6,
+        delay: Duration::from_millis(10),
+    };
+    let trace = Arc::new(LinkTrace::csv("time_s,rtt_s\n0,2\n", own).unwrap());
+    let link = Link::new(0, plain(Service::Fifo), Stream::new(1, "link")).with_trace(Some(trace));
+    let (lost, arrived) = interrupted(link, 1250, 15, Link::go_down);
+    assert_eq!((lost.len(), arrived), (4, vec![(1026, 4)]));
 }

@@ -163,9 +163,3 @@ impl Walk {
         }
     }
 }
-
-/// A draw from the standard normal distribution (Box and Muller 1958).
-pub(crate) fn normal(stream: &mut Stream) -> f64 {
-    let (distance, angle) = (1.0 - stream.uniform(), stream.uniform());
-    libm::sqrt(-2.0 * libm::log(distance)) * libm::cos(core::f64::consts::TAU * angle)
-}

@@ -207,12 +207,12 @@ impl Network {
             };
             let up = down as usize + 1;
             let node = self.attachments[attachment as usize].node;
-            for packet in self.links[up].abandon(self.now) {
+            for packet in self.links[up].abandon(self.now, &mut self.scheduler) {
                 self.drop_packet(packet, node, DropCause::NoLink);
             }
             if self.is_shared(cell) {
                 let router = self.cells[cell as usize].router;
-                for packet in self.links[down as usize].abandon(self.now) {
+                for packet in self.links[down as usize].abandon(self.now, &mut self.scheduler) {
                     self.drop_packet(packet, router, DropCause::OutOfReach);
                 }
                 self.withdraw_from_cell(cell, down);

@@ -48,7 +48,7 @@ impl Network {
                 ChangeKind::Up => link.come_up(),
                 ChangeKind::Down => {
                     let node = self.link_ends[direction as usize ^ 1].node;
-                    for packet in link.go_down(self.now) {
+                    for packet in link.go_down(self.now, &mut self.scheduler) {
                         self.drop_packet(packet, node, DropCause::LinkDown);
                     }
                 }

@@ -251,12 +251,7 @@ impl Network {
         let end = self.link_ends[link as usize];
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
-            Fate::Cut => return self.drop_packet(packet, end.node, DropCause::LinkDown),
             Fate::Corrupted => self.corrupt(packet),
-            Fate::Abandoned => {
-                let node = self.link_ends[link as usize ^ 1].node;
-                return self.drop_packet(packet, node, DropCause::NoLink);
-            }
             Fate::Arrives => {}
         }
         if !self.take_from_bearer(link, packet) {

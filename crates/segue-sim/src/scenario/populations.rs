@@ -21,7 +21,6 @@
 //! number name: others may come or go, and it is the same. What cannot be below zero is drawn again where it would be.
 
 use super::expressions::{self, evaluate};
-use crate::mobility::models::normal;
 use segue_proto::random::Stream;
 use toml::{Table, Value};
 
@@ -334,7 +333,7 @@ impl Distribution<'_> {
             }
             Kind::Normal | Kind::Choice => {
                 let deviation = given(1)?;
-                let fits = (0..DRAWS).find_map(|_| first.beside(deviation, normal(stream)).transpose());
+                let fits = (0..DRAWS).find_map(|_| first.beside(deviation, stream.normal()).transpose());
                 fits.unwrap_or_else(|| Err("hardly a value of it is above 0".to_owned()))
                     .map_err(refused)
             }

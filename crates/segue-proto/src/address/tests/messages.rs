@@ -130,7 +130,7 @@ fn the_best_offer_of_the_first_timeout_is_requested() {
 
 #[test]
 fn what_is_no_answer_to_the_client_is_ignored() {
-    let changes: [fn(&mut Dhcpv6Message); 9] = [
+    let changes: [fn(&mut Dhcpv6Message); 10] = [
         |m| m.transaction_id ^= 1,
         |m| m.message_type = MessageType::Reply,
         |m| m.options[0] = Dhcpv6Option::ClientIdentifier(duid(ROUTER)),
@@ -139,6 +139,8 @@ fn what_is_no_answer_to_the_client_is_ignored() {
         |m| ia_of(m).iaid += 1,
         |m| ia_of(m).addresses[0].valid_lifetime_s = 0,
         |m| ia_of(m).addresses[0].preferred_lifetime_s = 2001,
+        // section 21.4: T1 above T2
+        |m| (ia_of(m).t1_s, ia_of(m).t2_s) = (600, 599),
         |m| {
             m.options.push(Dhcpv6Option::StatusCode {
                 code: 2,
@@ -168,14 +170,13 @@ fn what_is_no_answer_to_the_client_is_ignored() {
 }
 
 #[test]
-fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
-    // sections 18.2.4, 18.2.5 and 21.4
+fn a_lease_is_renewed_at_t1_which_is_half_the_preferred_lifetime_where_it_is_left_open() {
+    // sections 18.2.4 and 21.4
     const FOREVER: u32 = u32::MAX;
     for (t1, t2, preferred, renewed) in [
         (0, 0, 1000, Some(500)),
         (300, 600, 1000, Some(300)),
         (600, 600, 1000, Some(600)),
-        (600, 599, 1000, Some(500)),
         (10, 0, 1000, Some(10)),
         (FOREVER, FOREVER, 1000, None),
         (0, 0, FOREVER, None),
@@ -195,18 +196,54 @@ fn a_lease_is_renewed_at_t1_and_rebound_from_t2_on() {
         let expected = renewed.map(|s| at(1000 * s));
         assert_eq!(it.client.poll_timeout(), expected, "{t1} {t2} {preferred}");
     }
-    // T2 is four fifths of the preferred lifetime where the server leaves it open
-    let mut it = bound(|_| {});
-    let mut types = Vec::new();
-    while types.last() != Some(&MessageType::Rebind) {
+}
+
+fn elapsed(message: &Dhcpv6Message) -> Option<u16> {
+    message.options.iter().find_map(|o| match o {
+        Dhcpv6Option::ElapsedTime(hundredths) => Some(*hundredths),
+        _ => None,
+    })
+}
+
+#[test]
+fn at_t2_a_renewal_ends_and_a_rebinding_begins() {
+    // sections 18.2.4 and 18.2.5; T2 is four fifths of the preferred lifetime where the server leaves it open
+    let mut it = bound(|ia| ia.addresses[0].preferred_lifetime_s = 1004);
+    let mut renew = None;
+    let (time, rebind) = loop {
         let time = it.wait();
         let message = it.sent();
-        let rebinds = message.message_type == MessageType::Rebind;
-        assert_eq!(rebinds, time >= at(800_000), "{time}");
-        assert_eq!(of_server(&message).is_none(), rebinds, "any server may answer");
-        types.push(message.message_type);
-    }
-    assert_eq!(types[0], MessageType::Renew);
+        if message.message_type == MessageType::Rebind {
+            break (time, message);
+        }
+        assert_eq!(message.message_type, MessageType::Renew);
+        assert_eq!(of_server(&message), Some(server_id(255)));
+        renew = Some(message.transaction_id);
+    };
+    assert_eq!(time, at(803_000), "T2 itself");
+    assert_eq!(of_server(&rebind), None, "any server may answer");
+    assert_ne!(Some(rebind.transaction_id), renew, "another exchange");
+    assert_eq!(elapsed(&rebind), Some(0));
+    let again = it.wait();
+    assert!((ms(9_000)..=ms(11_000)).contains(&(again - time)), "REB_TIMEOUT");
+    let message = it.sent();
+    assert_eq!(
+        (message.message_type, message.transaction_id),
+        (MessageType::Rebind, rebind.transaction_id)
+    );
+    assert_eq!(
+        elapsed(&message).map(u64::from),
+        Some((again - time).as_millis() / 10)
+    );
+}
+
+#[test]
+fn who_comes_back_after_t2_asks_any_server_at_once() {
+    let mut it = bound(|_| {});
+    let lease = it.client.suspend().expect("a lease");
+    it.client.resume(lease);
+    it.client.handle_timeout(at(900_000), &mut it.stream);
+    assert_eq!(it.sent().message_type, MessageType::Rebind);
 }
 
 #[test]
@@ -418,7 +455,7 @@ fn each_client_s_interface_has_an_address_and_keeps_it() {
     let others = [of(1, 2), of(2, 1)];
     assert!(first != others[0] && first != others[1] && others[0] != others[1]);
     assert_eq!((of(1, 1), of(1, 2)), (first, others[0]));
-    // released or declined, it is another
+    // released or declined, it is another: one that was declined is not offered again (section 18.3.8)
     let ours = || vec![Dhcpv6Option::ServerIdentifier(duid(ROUTER))];
     for kind in [MessageType::Release, MessageType::Decline] {
         let before = given(answer(&mut it, &asks(MessageType::Solicit, 1, 1, Vec::new())));
@@ -432,7 +469,7 @@ fn each_client_s_interface_has_an_address_and_keeps_it() {
 fn a_server_gives_the_times_that_it_was_set_to() {
     // section 21.4: T1 and T2 are 0.5 and 0.8 times the preferred lifetime
     let mut it = server(ServerConfig {
-        preferred_lifetime: Duration::from_millis(1_000_999),
+        preferred_lifetime: Duration::from_millis(1_004_999),
         valid_lifetime: Duration::from_secs(3000),
         preference: Some(8),
         ..ServerConfig::default()
@@ -449,11 +486,11 @@ fn a_server_gives_the_times_that_it_was_set_to() {
     .unwrap();
     assert!(preference(&offered) && !offered.options.contains(&Dhcpv6Option::RapidCommit));
     let ia = ia_of(&mut offered);
-    assert_eq!((ia.iaid, ia.t1_s, ia.t2_s), (1, 500, 800));
+    assert_eq!((ia.iaid, ia.t1_s, ia.t2_s), (1, 502, 803));
     let address = ia.addresses[0];
     assert_eq!(
         (address.preferred_lifetime_s, address.valid_lifetime_s),
-        (1000, 3000)
+        (1004, 3000)
     );
     let ours = vec![Dhcpv6Option::ServerIdentifier(duid(ROUTER))];
     let reply = answer(&mut it, &asks(MessageType::Request, 1, 1, ours)).unwrap();

@@ -5,15 +5,16 @@ use crate::location::{
     Client, ClientConfig, ClientEvent, Datagram, Identity, LookupId, Name, Server, ServerConfig, Transport,
 };
 use crate::random::{SecretRng, Stream};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use core::net::Ipv6Addr;
 use segue_wire::Data;
 use segue_wire::ilnp::Nid;
 use segue_wire::udp::UdpDatagram;
 use std::collections::VecDeque;
 
-/// Ports of clients (RFC 6335 section 6).
-const FIRST_CLIENT_PORT: u16 = 49_152;
+/// Time until the location manager is told again what it has refused, or not answered as often as it was to be asked: its clock,
+/// its keys or its zone may be as they should be by then.
+const TELL_AGAIN: Duration = Duration::from_secs(30);
 
 /// A host's part in location management.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +38,8 @@ pub(in crate::host) struct Location {
     for_shim: Vec<(LookupId, Ipv6Addr)>,
     /// The address that the location manager was told last.
     told: Option<Ipv6Addr>,
+    /// When it is told again, which did not take it.
+    tell_again: Option<Instant>,
     /// The addresses of ours that the server was asked at, for its answers to come from.
     asked_at: VecDeque<Ipv6Addr>,
 }
@@ -58,18 +61,26 @@ impl Location {
             directory: config.directory,
             for_shim: Vec::new(),
             told: None,
+            tell_again: None,
             asked_at: VecDeque::new(),
         })
     }
 
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.client.as_ref().and_then(Client::poll_timeout)
+        let client = self.client.as_ref().and_then(Client::poll_timeout);
+        client.into_iter().chain(self.tell_again).min()
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some(client) = &mut self.client {
             client.handle_timeout(now);
         }
+    }
+
+    /// The address that the location manager did not take, if it is time to tell it again.
+    pub fn take_to_tell_again(&mut self, now: Instant) -> Option<Ipv6Addr> {
+        self.tell_again.take_if(|at| *at <= now)?;
+        self.told.take()
     }
 
     /// Whether `datagram`, from `peer` to `own`, was for the server or the client here.
@@ -101,7 +112,7 @@ impl Location {
             return true;
         }
         match &mut self.client {
-            Some(client) if datagram.destination_port >= FIRST_CLIENT_PORT => {
+            Some(client) if client.is_asking_from(datagram.destination_port) => {
                 client.handle_datagram(now, &message);
                 true
             }
@@ -126,7 +137,7 @@ impl Location {
     pub fn update(&mut self, now: Instant, address: Ipv6Addr) {
         if let Some(client) = &mut self.client {
             client.update(now, address);
-            self.told = Some(address);
+            (self.told, self.tell_again) = (Some(address), None);
         }
     }
 
@@ -172,11 +183,82 @@ impl Location {
         Some((own, answer.map(|answer| answer.datagram)))
     }
 
-    pub fn poll_event(&mut self) -> Option<ClientEvent> {
-        self.client.as_mut().and_then(Client::poll_event)
+    pub fn poll_event(&mut self, now: Instant) -> Option<ClientEvent> {
+        let event = self.client.as_mut().and_then(Client::poll_event)?;
+        if let ClientEvent::UpdateFailed { address, .. } = &event
+            && *address == self.told
+        {
+            self.tell_again = Some(now + TELL_AGAIN);
+        }
+        Some(event)
     }
 
     pub fn poll_transmit(&mut self) -> Option<Datagram> {
         self.client.as_mut().and_then(Client::poll_transmit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x53);
+    const OWN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
+
+    #[test]
+    fn datagrams_are_for_the_client_at_the_ports_that_it_asked_from() {
+        let config = LocationConfig {
+            client: Some(ClientConfig::new(vec![(SERVER, 53)])),
+            ..LocationConfig::default()
+        };
+        let mut location = Location::new(config, &mut Stream::new(1, "location")).unwrap();
+        let name = crate::location::parse_name("mh.loc.example").unwrap();
+        location.look_up(Instant::ZERO, &name);
+        let asked = location.poll_transmit().expect("a question").local_port;
+        let mut is_taken = |port| {
+            let datagram = UdpDatagram {
+                source_port: 53,
+                destination_port: port,
+                data: Data::Bytes(Bytes::from_static(b"no answer")),
+            };
+            location.handle_datagram(Instant::ZERO, OWN, SERVER, &datagram)
+        };
+        assert_eq!([asked, asked ^ 1].map(&mut is_taken), [true, false]);
+    }
+
+    #[test]
+    fn a_location_manager_that_did_not_take_an_address_is_told_again() {
+        let name = |text| crate::location::parse_name(text).unwrap();
+        let client = ClientConfig {
+            record: Some((name("loc.example"), name("mh.loc.example"))),
+            attempts: Some(1),
+            ..ClientConfig::new(vec![(SERVER, 53)])
+        };
+        let config = LocationConfig {
+            client: Some(client),
+            ..LocationConfig::default()
+        };
+        let mut location = Location::new(config, &mut Stream::new(1, "location")).unwrap();
+        let at = |s| Instant::ZERO + Duration::from_secs(s);
+        location.update(at(0), OWN);
+        assert_eq!(location.poll_timeout(), Some(at(1)));
+        location.handle_timeout(at(1));
+        let failed = location.poll_event(at(1));
+        assert!(
+            matches!(failed, Some(ClientEvent::UpdateFailed { .. })),
+            "{failed:?}"
+        );
+        assert_eq!(location.poll_timeout(), Some(at(31)));
+        assert_eq!(location.take_to_tell_again(at(30)), None);
+        assert_eq!(location.take_to_tell_again(at(31)), Some(OWN));
+        assert_eq!(location.poll_timeout(), None, "once");
+        // not if the host has told it of another meanwhile
+        location.update(at(31), OWN);
+        location.handle_timeout(at(32));
+        assert!(location.poll_event(at(32)).is_some());
+        location.update(at(40), SERVER);
+        assert_eq!(location.poll_timeout(), Some(at(41)));
+        assert_eq!(location.take_to_tell_again(at(62)), None);
     }
 }

@@ -236,6 +236,14 @@ impl Client {
         self.update.is_some()
     }
 
+    /// Whether a request that is not answered yet was sent from this port.
+    #[must_use]
+    pub fn is_asking_from(&self, port: u16) -> bool {
+        let update = self.update.iter().map(|(_, t)| t);
+        let lookups = self.lookups.values().map(|(_, t)| t);
+        update.chain(lookups).any(|t| t.port == port)
+    }
+
     /// Takes a datagram that came to one of this client's ports.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &Datagram) {
         let Ok(received) = DnsMessage::parse(&datagram.data) else {

@@ -12,7 +12,7 @@
 //! At the border of its area a host is reflected, and its mean direction with it: it walks on in the mirror image of the plane.
 //! Speed and direction there know nothing of the border, so that what holds of them without one holds with it.
 
-use super::{Area, Step, normal};
+use super::{Area, Step};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::random::Stream;
@@ -60,8 +60,8 @@ impl Parameters {
         let motion = Motion {
             parameters: *self,
             mean_direction,
-            speed: self.speed + self.speed_deviation * normal(stream),
-            direction: mean_direction + self.direction_deviation * normal(stream),
+            speed: self.speed + self.speed_deviation * stream.normal(),
+            direction: mean_direction + self.direction_deviation * stream.normal(),
             mirrored: [false; 2],
             left: self.step,
         };
@@ -71,7 +71,7 @@ impl Parameters {
     /// The next value of a process with this mean and deviation.
     fn next(&self, value: f64, mean: f64, deviation: f64, stream: &mut Stream) -> f64 {
         let a = self.alpha;
-        a * value + (1.0 - a) * mean + libm::sqrt(1.0 - a * a) * deviation * normal(stream)
+        a * value + (1.0 - a) * mean + libm::sqrt(1.0 - a * a) * deviation * stream.normal()
     }
 }
 

@@ -12,7 +12,7 @@
 //! Noble, INFOCOM 2003; Navidi and Camp 2004). The mean speed of hosts is 1 / E\[1/v\] at any time. A host that never changes its speed has
 //! one as drawn.
 
-use super::{Area, Step, normal};
+use super::{Area, Step};
 use crate::mobility::Point;
 use segue_proto::Duration;
 use segue_proto::random::Stream;
@@ -123,7 +123,7 @@ impl Parameters {
         if self.speed_deviation == 0.0 {
             return self.speed;
         }
-        let mut drawn = (0..DRAWS).map(|_| self.speed + self.speed_deviation * normal(stream));
+        let mut drawn = (0..DRAWS).map(|_| self.speed + self.speed_deviation * stream.normal());
         drawn
             .find(|speed| *speed >= LEAST * self.speed)
             .unwrap_or(self.speed)
