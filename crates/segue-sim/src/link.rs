@@ -67,14 +67,14 @@ pub enum Fate {
     Lost,
     /// It arrives with bits flipped.
     Corrupted,
+    /// It arrives: the packet before it, sent once, for the second time.
+    Repeated,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     packet: PacketRef,
     fate: Fate,
-    /// The one before it is the same packet: it was sent once, and arrives twice.
-    is_copy: bool,
     arrival: Ticket,
 }
 
@@ -433,7 +433,7 @@ impl Link {
         self.forget_departed(now);
         let unsent = usize::from(now < self.busy_until) + self.waiting.len();
         let flights = self.flight.iter().enumerate().rev();
-        let originals = flights.filter(|(_, flight)| !flight.is_copy);
+        let originals = flights.filter(|(_, flight)| flight.fate != Fate::Repeated);
         let first_unsent = originals.take(unsent).last();
         let sent = first_unsent.map_or(self.flight.len(), |(index, _)| index);
         self.lose_behind(sent, now, scheduler)
@@ -492,7 +492,7 @@ impl Link {
             return self.depart_at_random(departure, packet, scheduler, duplicate);
         }
         let arrival = departure + self.config.delay;
-        self.fly(arrival, packet, Fate::Arrives, false, scheduler);
+        self.fly(arrival, packet, Fate::Arrives, scheduler);
     }
 
     #[inline(never)]
@@ -529,9 +529,9 @@ impl Link {
             arrival = arrival.max(self.last_arrival);
             self.last_arrival = arrival;
         }
-        self.fly(arrival, packet, fate, false, scheduler);
+        self.fly(arrival, packet, fate, scheduler);
         if self.config.duplicate > 0.0 && self.stream.chance(self.config.duplicate) && !silent {
-            self.fly(arrival, duplicate(), Fate::Arrives, true, scheduler);
+            self.fly(arrival, duplicate(), Fate::Repeated, scheduler);
         }
     }
 
@@ -548,14 +548,7 @@ impl Link {
     }
 
     #[inline(always)]
-    fn fly(
-        &mut self,
-        arrival: Instant,
-        packet: PacketRef,
-        fate: Fate,
-        is_copy: bool,
-        scheduler: &mut Scheduler,
-    ) {
+    fn fly(&mut self, arrival: Instant, packet: PacketRef, fate: Fate, scheduler: &mut Scheduler) {
         if self.config.reorder {
             cold_path();
             return self.fly_loose(arrival, packet, fate, scheduler);
@@ -567,7 +560,6 @@ impl Link {
         self.flight.push(Flight {
             packet,
             fate,
-            is_copy,
             arrival: ticket,
         });
     }

@@ -201,7 +201,8 @@ fn arriving(mut link: Link) -> usize {
     let mut arrived = 0;
     let mut run = |link: &mut Link, scheduler: &mut Scheduler, end| {
         while scheduler.pop_until(end).is_some() {
-            arrived += usize::from(link.on_arrival(scheduler).fate == Fate::Arrives);
+            let fate = link.on_arrival(scheduler).fate;
+            arrived += usize::from(matches!(fate, Fate::Arrives | Fate::Repeated));
         }
     };
     for n in 0..100 {

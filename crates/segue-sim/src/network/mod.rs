@@ -252,7 +252,7 @@ impl Network {
         match fate {
             Fate::Lost => return self.drop_packet(packet, end.node, DropCause::RandomLoss),
             Fate::Corrupted => self.corrupt(packet),
-            Fate::Arrives => {}
+            Fate::Arrives | Fate::Repeated => {}
         }
         if !self.take_from_bearer(link, packet) {
             return self.drop_packet(packet, end.node, DropCause::OutOfReach);
