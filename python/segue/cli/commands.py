@@ -13,7 +13,7 @@ import click
 from segue.cli.progress import Bars
 from segue.cli.saying import say
 from segue.explain import size
-from segue.output import check_directory, check_file, check_outputs, directories, write_file
+from segue.output import check_directory, check_file, check_outputs, check_report, directories, write_file
 from segue.running import Run, check, run
 from segue.scenarios import Scenario, load, scenarios
 
@@ -160,14 +160,13 @@ def list_scenarios() -> None:
 
 def _check_outputs(source: Scenario, asked: Asked) -> None:
     """Refuse what cannot be written before long work begins."""
-    files = []
-    for path, kind in ((asked.report, "an HTML"), (asked.junit, "a JUnit")):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of {kind} file", str(path))
+    files = [path for path in (asked.report, asked.junit) if path is not None]
+    if asked.report is not None:
+        check_report(asked.report)
+    if asked.junit is not None and asked.junit.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory, expected the name of a JUnit file", str(asked.junit))
+    for path in files:
         check_file(path, [asked.pcap, asked.trace, asked.csv])
-        files.append(path)
     if asked.pcap is not None:
         # which hosts there are, the run says
         files += [path for path in [*files, *asked.pcap.glob(f"*{CAPTURE}")] if _is_capture_in(path, asked.pcap)]
