@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -91,15 +92,9 @@ def run_scenario(
             written.append(("JUnit", [write_file(asked.junit, result.junit)]))
     for warning in result.metrics.warnings:
         say(f"warning: {warning.text}")
-    if as_json:
-        click.echo(result.metrics_json)
-    else:
-        from segue.cli.tables import print_run
-
-        print_run(result)
-    for what, paths in written:
-        # JSON is one document, whatever else is said.
-        click.echo(f"{what}: {_places(paths)}", err=as_json)
+    # without a reader there are the files, and what became of the conditions
+    with contextlib.suppress(BrokenPipeError):
+        _print(result, written, as_json=as_json)
     for verdict in result.verdicts:
         say(verdict.text)
     return not all(verdict.holds for verdict in result.verdicts)
@@ -179,6 +174,18 @@ def _check_outputs(source: Scenario, asked: Asked) -> None:
 
 def _is_capture_in(path: Path, folder: Path) -> bool:
     return path.suffix == CAPTURE and path.parent.resolve() == folder.resolve()
+
+
+def _print(result: Run, written: Sequence[tuple[str, Sequence[Path]]], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(result.metrics_json)
+    else:
+        from segue.cli.tables import print_run
+
+        print_run(result)
+    for what, paths in written:
+        # JSON is one document, whatever else is said.
+        click.echo(f"{what}: {_places(paths)}", err=as_json)
 
 
 def _check_flows(result: Run, flows: Sequence[int]) -> None:
