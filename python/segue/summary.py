@@ -29,10 +29,12 @@ class Table:
     Attributes:
         columns: Their headings.
         rows: A text per column.
+        note: What is to be said below it.
     """
 
     columns: list[str]
     rows: list[list[str]]
+    note: str = ""
 
 
 def time_text(seconds: float | None, *, censored: bool = False) -> str:

@@ -99,7 +99,10 @@ _STYLES = {
 def print_summary(what: Table) -> None:
     """A table of texts, the first column on the left."""
     columns = [Column(name, right=number > 0) for number, name in enumerate(what.columns)]
-    print_table(new_console(), columns, what.rows)
+    console = new_console()
+    print_table(console, columns, what.rows)
+    if what.note:
+        console.print(Text(what.note))
 
 
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:
