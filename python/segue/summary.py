@@ -13,6 +13,7 @@ from html import escape
 from math import floor
 
 from segue.distributions import Distribution, Spread, Worst
+from segue.interruption import OF_HANDOVERS
 from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent
 from segue.people import people_rows
 from segue.populations import Population
@@ -258,7 +259,7 @@ def handover_table(handovers: Sequence[Handover]) -> Table:
     filled = [(name, [text(row) for row in ordered]) for name, text in columns]
     shown = [(name, texts) for name, texts in filled if any(texts) or name in rest]
     rows = [list(row) for row in zip(*(texts for _, texts in shown), strict=True)]
-    return Table([name for name, _ in shown], rows)
+    return Table([name for name, _ in shown], rows, OF_HANDOVERS)
 
 
 def flow_table(metrics: Metrics) -> Table:
@@ -286,7 +287,7 @@ def flow_table(metrics: Metrics) -> Table:
         ]
         for flow in ordered
     ]  # fmt: skip
-    return Table(columns, rows)
+    return Table(columns, rows, OF_HANDOVERS)
 
 
 def outage_table(metrics: Metrics) -> Table:
@@ -314,7 +315,7 @@ def host_table(hosts: Sequence[Host]) -> Table:
         ]
         for host in hosts
     ]  # fmt: skip
-    return Table(columns, rows)
+    return Table(columns, rows, OF_HANDOVERS)
 
 
 def population_table(populations: Sequence[Population]) -> Table:
@@ -340,7 +341,7 @@ def population_table(populations: Sequence[Population]) -> Table:
         for one in populations
     ]  # fmt: skip
     shown = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    return Table([columns[place] for place in shown], [[row[place] for place in shown] for row in rows])
+    return Table([columns[place] for place in shown], [[row[place] for place in shown] for row in rows], OF_HANDOVERS)
 
 
 def percent_text(share: float) -> str:

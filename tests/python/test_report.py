@@ -21,6 +21,7 @@ from segue.figures.flow import Switch, connections_of, flow_trace, main_trace
 from segue.figures.population import darkest, flows_over_time
 from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
+from segue.interruption import OF_HANDOVERS, OF_RUNS
 from segue.metrics import Metrics
 from segue.report.html import table
 from segue.report.run import choose, write_run_report
@@ -406,3 +407,24 @@ def test_columns_of_long_texts_wrap_and_others_do_not() -> None:
     assert f"<td class=long>{words}</td>" in body
     assert f"<td>{40 * 'x'}</td>" in body
     assert "<th>Mbit/s: 5&nbsp;%</th>" in table(["Mbit/s: 5 %", "b", "c"], [["x", "y", "z"]])
+
+
+def test_tables_with_interruptions_say_what_these_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = many(4)
+    print_run(run)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(OF_HANDOVERS) == 1
+    # below handovers, and below flows
+    page = write_run_report(run, tmp_path / "run.html").read_text()
+    assert page.count(OF_HANDOVERS.replace("'", "&#x27;")) == 2
+
+
+def test_sweeps_and_comparisons_say_what_an_interruption_is(segue: Segue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGUE_STORE", "")
+    runs = ("--set", "duration=40 s", "--seeds", "1")
+    for command in (
+        ("sweep", "sigma", "--grid", "scheme=sigma"),
+        ("compare", "scheme=sigma", "seed=2", "--scenario", "sigma"),
+    ):
+        assert OF_RUNS in segue(*command, *runs).stdout
+        assert "Interruption" not in segue(*command, *runs, "--metric", "loss").stdout

@@ -58,7 +58,11 @@ def print_run(run: Run) -> None:
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers", most)
     if (outages := outage_table(metrics)).rows:
         _print_table(console, "Outages without a handover", outages, "outages", most)
-    _print_table(console, "Flows", flow_table(metrics), "flows", most)
+    _print_table(console, "Flows", flows := flow_table(metrics), "flows", most)
+    if flows.rows:
+        # one line for all of the tables
+        console.print()
+        console.print(Text(flows.note, style="dim"))
 
 
 def _print_table(console: Console, title: str, what: Table, kind: str, most: int) -> None:
