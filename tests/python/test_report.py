@@ -25,7 +25,7 @@ from segue.interruption import OF_HANDOVERS, OF_RUNS
 from segue.metrics import Metrics
 from segue.report.html import table
 from segue.report.run import choose, write_run_report
-from segue.summary import flow_table, handover_table, headline, time_text, worst_first
+from segue.summary import flow_table, handover_table, headline, sentence, time_text, worst_first
 from synthetic import CN, MTU, FakeNative
 from test_agreement import TWO_PHONES
 
@@ -428,3 +428,20 @@ def test_sweeps_and_comparisons_say_what_an_interruption_is(segue: Segue, monkey
     ):
         assert OF_RUNS in segue(*command, *runs).stdout
         assert "Interruption" not in segue(*command, *runs, "--metric", "loss").stdout
+
+
+def test_a_handover_in_which_no_flow_moved_does_not_say_that_no_data_was_sent() -> None:
+    """The Wi-Fi of a download over two networks goes, and its data goes on over the other."""
+    metrics = segue.run("templates/multipath", {"duration": "22 s"}, trace=False).metrics
+    assert [row.flow for row in metrics.handovers] == [0, None]
+    assert metrics.throughput_bps > 1e6
+    assert dict(headline(metrics))["handovers"] == "2, 1 in which no flow moved"
+
+
+def test_a_first_registration_is_no_handover() -> None:
+    """Phones register with their home agent, and none has moved yet."""
+    settings = {"scheme": "mip6", "phones": 10, "probes": 1, "duration": "3 s"}
+    metrics = segue.run("scale", settings, trace=False).metrics
+    assert [row.is_first_registration for row in metrics.handovers] == [True] * 10
+    assert dict(headline(metrics))["handovers"] == "10, of 10 hosts, 10 of them first registrations, which are none"
+    assert sentence(metrics).startswith("No handover: all 10 flows lived on")
