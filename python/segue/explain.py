@@ -149,6 +149,11 @@ def reason(handover: TrafficHandover, findings: Findings) -> str:
     return what
 
 
+def reason_and_doubt(handover: TrafficHandover, findings: Findings) -> str:
+    """Why data moved, and whether the silence may be the application's: for a row that has no other place for it."""
+    return "; ".join(filter(None, (reason(handover, findings), _doubt(handover))))
+
+
 def moved(handover: TrafficHandover, flow: TrafficFlow | None) -> tuple[str, str]:
     """The old path and the new one, by what they differ in."""
     old, new = (flow.path(handover.from_path), flow.path(handover.to_path)) if flow else (None, None)
@@ -188,9 +193,7 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
         without += f"; last packet on the old path to first on the new one {seconds(handover.latency_s)}"
     else:
         without += f"; the old path was still delivering for {seconds(-handover.latency_s)} when the new one began"
-    if handover.interruption_s >= _PAUSE_S and _nothing_failed(handover):
-        without += "; nothing was lost or sent again, so that perhaps none was to send"
-    yield "silence", without
+    yield "silence", "; ".join(filter(None, (without, _doubt(handover))))
     if not handover.censored and handover.settling_gap_s > handover.interruption_s:
         yield (
             "and then",
@@ -219,6 +222,13 @@ def story(handover: TrafficHandover, findings: Findings, flow: TrafficFlow | Non
     if text := network_parts(handover):
         yield "steps", text
     yield "why", reason(handover, findings)
+
+
+def _doubt(handover: TrafficHandover) -> str:
+    """That a silence may be the application's, if both ends leave that open."""
+    if handover.interruption_s < _PAUSE_S or not _nothing_failed(handover):
+        return ""
+    return "nothing was lost or sent again, so that perhaps none was to send"
 
 
 def _nothing_failed(handover: TrafficHandover) -> bool:

@@ -16,6 +16,8 @@ PART = ".part"
 """What names of temporary files end in."""
 YOUNG_S = 60.0
 """Temporary files that are younger may not have their lock yet."""
+PAGES = (".html", ".htm")
+"""What names of reports end in."""
 
 
 def write_file(path: Path, content: bytes | str) -> Path:
@@ -134,6 +136,18 @@ def check_file(path: Path, made: Iterable[Path | None] = ()) -> None:
         check_directory(parent)
         return
     raise OSError(errno.ENOENT, f"expected a directory that is there, not {path.parent}", str(path))
+
+
+def check_report(path: Path) -> None:
+    """Make sure that a report's file has a name by which it is taken for the page that it is.
+
+    Raises:
+        OSError: It is a directory, or ends in something else.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory, expected the name of an HTML file", str(path))
+    if path.suffix.lower() not in PAGES:
+        raise OSError(errno.EINVAL, "expected a name that ends in .html or .htm", str(path))
 
 
 @contextlib.contextmanager

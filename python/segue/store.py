@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from segue import _native
 from segue.running import Kept, Progress, Run, available_threads
@@ -46,6 +47,8 @@ _DAMAGE = (zlib.error, ValueError, TypeError, LookupError, AttributeError, Recur
 """What comes of a row that somebody, or a failing disk, has changed."""
 PATIENCE_S = 10.0
 """For how long another process is waited for, which has the store for some milliseconds at a time."""
+SILENCE_S = 1.0
+"""For how long without a word."""
 _SCHEMA = """
     CREATE TABLE run (
         identity BLOB PRIMARY KEY,
@@ -109,7 +112,7 @@ class Store:
         Args:
             folder: Where it is, or is to be.
             limit_bytes: From where on what was not used for longest goes; never, if left out.
-            tell: Told, once, if the store fails.
+            tell: Told, once each, if the store fails, and if another process is waited for.
 
         Raises:
             OSError: It cannot be read or written, has no room, or is none of ours.
@@ -122,7 +125,7 @@ class Store:
         (folder / "frames").mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
             raise OSError(f"{folder}: expected {LEAST_FREE_BYTES >> 30} GiB of room on its disk")
-        self._runs = _open(folder / "runs.sqlite3")
+        self._runs = _open(folder / "runs.sqlite3", tell)
         self._session = _Session(folder)
         self._failed = False
         self._found_damage = False
@@ -412,11 +415,33 @@ def default_folder() -> Path | None:
     return (Path(cached) if cached else Path.home() / ".cache") / "segue"
 
 
-def _open(path: Path) -> sqlite3.Connection:
+class _Results(sqlite3.Connection):
+    """A connection that waits for other processes, and says so, once, when that takes long."""
+
+    def __init__(self, path: Path, tell: Callable[[str], object]) -> None:
+        super().__init__(path, timeout=SILENCE_S, isolation_level=None, check_same_thread=False)
+        self._waiting = f"{path.parent}: another process has it, which is waited for ({PATIENCE_S:g} s at most)"
+        self._tell = tell
+        self._has_told = False
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:  # noqa: ANN401 -- as sqlite3 has it
+        """As `sqlite3.Connection.execute`."""
+        try:
+            return super().execute(*arguments)
+        except sqlite3.OperationalError as error:
+            if self._has_told or error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+        self._has_told = True
+        self._tell(self._waiting)
+        super().execute(f"PRAGMA busy_timeout = {round(1000 * (PATIENCE_S - SILENCE_S))}")
+        return super().execute(*arguments)
+
+
+def _open(path: Path, tell: Callable[[str], object]) -> sqlite3.Connection:
     """The results, which are left as they are if they are not ours."""
     with contextlib.ExitStack() as stack:
         try:
-            runs = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+            runs = _Results(path, tell)
             stack.callback(runs.close)
             runs.execute("BEGIN IMMEDIATE")
             (application,) = runs.execute("PRAGMA application_id").fetchone()

@@ -13,6 +13,7 @@ from html import escape
 from math import floor
 
 from segue.distributions import Distribution, Spread, Worst
+from segue.interruption import OF_HANDOVERS
 from segue.metrics import Flow, Handover, Host, Metrics, ScenarioEvent
 from segue.people import people_rows
 from segue.populations import Population
@@ -29,10 +30,12 @@ class Table:
     Attributes:
         columns: Their headings.
         rows: A text per column.
+        note: What is to be said below it.
     """
 
     columns: list[str]
     rows: list[list[str]]
+    note: str = ""
 
 
 def time_text(seconds: float | None, *, censored: bool = False) -> str:
@@ -98,7 +101,7 @@ def sentence(metrics: Metrics) -> str:
 
     A bound is said to be one ("at least 573.3 s").
     """
-    of_flows = Counter((row.host, row.flow) for row in metrics.handovers)
+    of_flows = Counter((row.host, row.flow) for row in metrics.handovers if not row.is_first_registration)
     # flows of a host move with it, each when it next has something to send
     of_hosts: dict[str, int] = {}
     for (host, _), moves in of_flows.items():
@@ -256,7 +259,7 @@ def handover_table(handovers: Sequence[Handover]) -> Table:
     filled = [(name, [text(row) for row in ordered]) for name, text in columns]
     shown = [(name, texts) for name, texts in filled if any(texts) or name in rest]
     rows = [list(row) for row in zip(*(texts for _, texts in shown), strict=True)]
-    return Table([name for name, _ in shown], rows)
+    return Table([name for name, _ in shown], rows, OF_HANDOVERS)
 
 
 def flow_table(metrics: Metrics) -> Table:
@@ -284,7 +287,7 @@ def flow_table(metrics: Metrics) -> Table:
         ]
         for flow in ordered
     ]  # fmt: skip
-    return Table(columns, rows)
+    return Table(columns, rows, OF_HANDOVERS)
 
 
 def outage_table(metrics: Metrics) -> Table:
@@ -312,7 +315,7 @@ def host_table(hosts: Sequence[Host]) -> Table:
         ]
         for host in hosts
     ]  # fmt: skip
-    return Table(columns, rows)
+    return Table(columns, rows, OF_HANDOVERS)
 
 
 def population_table(populations: Sequence[Population]) -> Table:
@@ -338,7 +341,7 @@ def population_table(populations: Sequence[Population]) -> Table:
         for one in populations
     ]  # fmt: skip
     shown = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    return Table([columns[place] for place in shown], [[row[place] for place in shown] for row in rows])
+    return Table([columns[place] for place in shown], [[row[place] for place in shown] for row in rows], OF_HANDOVERS)
 
 
 def percent_text(share: float) -> str:
@@ -366,11 +369,13 @@ def _handovers(metrics: Metrics) -> str:
     hosts = len({row.host for row in rows})
     text = f"{len(rows)}" + (f", of {hosts} hosts" if hosts > 1 else "")
     lasting = sum(row.censored for row in rows)
-    idle = sum(row.flow is None for row in rows)
+    first = sum(row.is_first_registration for row in rows)
+    idle = sum(row.flow is None for row in rows) - first
     flows = {row.flow for row in rows if row.flow is not None}
     notes = [f"one per flow, of {len(flows)} flows"] if len(flows) > 1 else []
     notes += [f"{lasting} without data ever after"] if lasting else []
-    notes += [f"{idle} while no data was sent"] if idle else []
+    notes += [f"{first} of them first registrations, which are none"] if first else []
+    notes += [f"{idle} in which no flow moved"] if idle else []
     return ", ".join([text, *notes])
 
 

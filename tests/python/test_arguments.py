@@ -54,6 +54,12 @@ def test_new_refuses_what_is_no_name(tmp_path: Path, name: str) -> None:
     assert "expected the name of a scenario" in refused(tmp_path, "new", name)
 
 
+@pytest.mark.parametrize("name", ["/dev/null", "/proc/mine", "/sys/kernel/mine", "link/mine"])
+def test_new_begins_nothing_among_devices(tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to("/dev")
+    assert "expected an ordinary directory" in refused(tmp_path, "new", name)
+
+
 @pytest.mark.parametrize("content", [b"mine", b"\xff", b'{"title": "mine"}', b"[1]"])
 def test_new_replaces_no_schema_that_is_not_its_own(tmp_path: Path, content: bytes) -> None:
     (tmp_path / SCHEMA).write_bytes(content)

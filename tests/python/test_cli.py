@@ -317,6 +317,15 @@ def test_report_may_not_be_a_directory(segue: Segue, tmp_path: Path) -> None:
     assert "directory" in one_line(segue("run", "sigma", *SHORT, "--report", tmp_path))
 
 
+def test_a_report_has_the_name_of_a_page(segue: Segue, tmp_path: Path) -> None:
+    (tmp_path / "c.pcapng").write_bytes(b"")
+    report = tmp_path / "r.pdf"
+    for arguments in (("run", "sigma", "--set", "duration=100000 s"), ("analyze", tmp_path / "c.pcapng")):
+        message = one_line(segue(*arguments, "--report", report))
+        assert message == f"segue: {report}: expected a name that ends in .html or .htm\n"
+    assert segue("run", "sigma", *SHORT, "--report", tmp_path / "r.HTM").returncode == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("fly",), ("run",), ("run", "sigma", "--sed", "3"), ("run", "sigma", "--seed", "x"), ("reproduce", "x")],

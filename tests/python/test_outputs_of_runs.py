@@ -92,6 +92,20 @@ def test_a_full_disk_ends_the_run_in_one_line(tmp_path: Path, option: str) -> No
     assert lines[0].endswith("No space left on device")
 
 
+def test_what_cannot_be_written_after_a_run_takes_its_other_files_along(tmp_path: Path) -> None:
+    old = tmp_path / "t" / "handovers.parquet"
+    old.parent.mkdir()
+    # what it cannot be replaced by is found out only then
+    old.symlink_to("nowhere/else")
+    options = ("--pcap", tmp_path / "p", "--trace", tmp_path / "t", "--csv", tmp_path / "c")
+    done = run_limited(lambda: None, "run", "bench/bulk", "--set", f"duration={SHORT}", *options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == [
+        Path("t"),
+        Path("t/handovers.parquet"),
+    ]
+
+
 def test_a_file_that_cannot_end_leaves_none_with_a_name(tmp_path: Path) -> None:
     places = [tmp_path / "p", tmp_path / "t"]
     settings = {"duration": SHORT}

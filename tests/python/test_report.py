@@ -21,10 +21,11 @@ from segue.figures.flow import Switch, connections_of, flow_trace, main_trace
 from segue.figures.population import darkest, flows_over_time
 from segue.figures.tsn import tsn_against_time
 from segue.figures.window import congestion_windows
+from segue.interruption import OF_HANDOVERS, OF_RUNS
 from segue.metrics import Metrics
 from segue.report.html import table
 from segue.report.run import choose, write_run_report
-from segue.summary import flow_table, handover_table, headline, time_text, worst_first
+from segue.summary import flow_table, handover_table, headline, sentence, time_text, worst_first
 from synthetic import CN, MTU, FakeNative
 from test_agreement import TWO_PHONES
 
@@ -406,3 +407,41 @@ def test_columns_of_long_texts_wrap_and_others_do_not() -> None:
     assert f"<td class=long>{words}</td>" in body
     assert f"<td>{40 * 'x'}</td>" in body
     assert "<th>Mbit/s: 5&nbsp;%</th>" in table(["Mbit/s: 5 %", "b", "c"], [["x", "y", "z"]])
+
+
+def test_tables_with_interruptions_say_what_these_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    run = many(4)
+    print_run(run)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(OF_HANDOVERS) == 1
+    # below handovers, and below flows
+    page = write_run_report(run, tmp_path / "run.html").read_text()
+    assert page.count(OF_HANDOVERS.replace("'", "&#x27;")) == 2
+
+
+def test_sweeps_and_comparisons_say_what_an_interruption_is(segue: Segue, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEGUE_STORE", "")
+    runs = ("--set", "duration=40 s", "--seeds", "1")
+    for command in (
+        ("sweep", "sigma", "--grid", "scheme=sigma"),
+        ("compare", "scheme=sigma", "seed=2", "--scenario", "sigma"),
+    ):
+        assert OF_RUNS in segue(*command, *runs).stdout
+        assert "Interruption" not in segue(*command, *runs, "--metric", "loss").stdout
+
+
+def test_a_handover_in_which_no_flow_moved_does_not_say_that_no_data_was_sent() -> None:
+    """The Wi-Fi of a download over two networks goes, and its data goes on over the other."""
+    metrics = segue.run("templates/multipath", {"duration": "22 s"}, trace=False).metrics
+    assert [row.flow for row in metrics.handovers] == [0, None]
+    assert metrics.throughput_bps > 1e6
+    assert dict(headline(metrics))["handovers"] == "2, 1 in which no flow moved"
+
+
+def test_a_first_registration_is_no_handover() -> None:
+    """Phones register with their home agent, and none has moved yet."""
+    settings = {"scheme": "mip6", "phones": 10, "probes": 1, "duration": "3 s"}
+    metrics = segue.run("scale", settings, trace=False).metrics
+    assert [row.is_first_registration for row in metrics.handovers] == [True] * 10
+    assert dict(headline(metrics))["handovers"] == "10, of 10 hosts, 10 of them first registrations, which are none"
+    assert sentence(metrics).startswith("No handover: all 10 flows lived on")

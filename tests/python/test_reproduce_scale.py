@@ -61,6 +61,10 @@ def test_the_report_says_which_saturates_first(done: tuple[Path, Reproduction]) 
     assert full_first["SIGMA"] == "location manager, processor"
     report = (out / "report.html").read_text()
     assert "Which saturates first, and when" in report
+    # with twenty at most none is full
+    assert all(row[-1].endswith(" hosts *") for row in result.summary.rows)
+    assert result.summary.note.endswith("it was not full with 20, the most that were run.")
+    assert report.count(result.summary.note) == 2
     for name in ("interruption", "signalling", "saturation"):
         assert (out / "figures" / f"figure-{name}.png").read_bytes().startswith(b"\x89PNG")
 
@@ -77,6 +81,11 @@ def test_what_a_resource_bears_follows_from_the_most_phones_with_which_it_is_not
     assert found == [Saturation("mip6", "home-agent", "processor", 0.002, 100, 500.0, 1000)]
     assert first(found, "mip6") == found[0]
     assert first(found, "sigma") is None
+    assert not found[0].is_extrapolated
+    assert scale.resources(found).note == ""
+    more = saturations(loads.filter(pl.col("phones") < 1000))
+    assert (more[0].phones, more[0].is_extrapolated) == (500.0, True)
+    assert scale.resources(more).rows[0][5] == "500 hosts *"
 
 
 def test_a_percentile_is_a_value_that_so_many_do_not_exceed() -> None:

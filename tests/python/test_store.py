@@ -321,6 +321,25 @@ def test_a_store_that_fails_is_told_once_and_done_without(tmp_path: Path) -> Non
     assert "results are not kept: no such table: run" in told[0]
 
 
+def test_a_store_that_another_process_has_is_waited_for_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(tmp_path).close()
+    other = sqlite3.connect(tmp_path / "runs.sqlite3", isolation_level=None, check_same_thread=False)
+    monkeypatch.setattr(store_module, "SILENCE_S", 0.1)
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        other.execute("ROLLBACK")
+
+    other.execute("BEGIN IMMEDIATE")
+    store = Store(tmp_path, tell=tell)
+    assert told == [f"{tmp_path}: another process has it, which is waited for (10 s at most)"]
+    assert hashes(Runner(threads=1, store=store), jobs(1))
+    assert (len(store), len(told)) == (1, 1)
+
+
 def test_tables_stay_in_memory_where_there_is_no_place_for_them(tmp_path: Path) -> None:
     told: list[str] = []
     runner = Runner(store=Store(tmp_path, tell=told.append))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,35 @@ def test_what_needs_no_run_passes_where_output_is_closed() -> None:
 def test_wrong_input_has_its_status_where_errors_are_closed() -> None:
     done = in_shell("2>&-", "run", "no-such-scenario")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "sigma", "--set", "duration=3s"), ("run", "sigma", "--set", "duration=3s", "--json"), ("keys",),
+     ("keys", "--json"), ("scenarios", "list"), ("--help",)],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_reader_that_has_gone_is_no_failure(arguments: tuple[str, ...]) -> None:
+    assert without_a_reader(*arguments) == (0, "")
+
+
+def test_a_condition_that_does_not_hold_is_told_without_a_reader() -> None:
+    status, said = without_a_reader("run", "sigma", "--set", "duration=3s", "--assert", "throughput > 5 Gbit/s")
+    assert (status, said.count("\n")) == (1, 1)
+    assert "throughput" in said
+
+
+def without_a_reader(*arguments: str) -> tuple[int, str]:
+    """Status and errors of the command whose output nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, done.stderr
 
 
 INTERRUPTED = """

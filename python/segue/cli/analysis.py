@@ -80,7 +80,7 @@ def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | 
     """Refuse what cannot be written before long work begins."""
     if out is None and report is None:
         return
-    from segue.output import check_directory, check_file, check_outputs
+    from segue.output import check_directory, check_file, check_outputs, check_report
 
     one = out if out is not None and _is_one_file(out) else None
     files: list[Path] = []
@@ -89,11 +89,12 @@ def _check_outputs(captures: tuple[Path, ...], out: Path | None, report: Path | 
     elif out is not None:
         check_directory(out)
         files = [out / f"{name}{PARQUET}" for name in (*FRAMES, *FRAMES_OF_SERIES)] + [out / DOCUMENT]
-    for path, what in ((one, f"a {'CSV' if one and one.suffix == CSV else 'Parquet'}"), (report, "an HTML")):
-        if path is not None and path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of {what} file", str(path))
-        if path is not None:
-            files.append(path)
+    if one is not None and one.is_dir():
+        what = "CSV" if one.suffix == CSV else "Parquet"
+        raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of a {what} file", str(one))
+    if report is not None:
+        check_report(report)
+    files += [path for path in (one, report) if path is not None]
     check_outputs(files, captures)
     if report is not None:
         check_file(report, [] if one else [out])

@@ -54,6 +54,7 @@ def main() -> None:
 
 def run_command(arguments: list[str]) -> int:
     """Run the command line `arguments` and return the exit status."""
+    status: object = 0
     try:
         status = app.main(args=arguments, prog_name="segue", standalone_mode=False)
         sys.stdout.flush()
@@ -68,10 +69,9 @@ def run_command(arguments: list[str]) -> int:
         return _fail(str(error), EXIT_FAILED)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read the output has had enough; nothing more may be written to it at exit.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read the output has had enough, of which click makes an exit; nothing more may be written to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         status = EXIT_FAILED if error.errno in NO_ROOM else EXIT_INPUT

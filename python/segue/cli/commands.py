@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ import click
 from segue.cli.progress import Bars
 from segue.cli.saying import say
 from segue.explain import size
-from segue.output import check_directory, check_file, check_outputs, directories, write_file
+from segue.output import check_directory, check_file, check_outputs, check_report, directories, write_file
 from segue.running import Run, check, run
 from segue.scenarios import Scenario, load, scenarios
 
@@ -64,7 +66,6 @@ def run_scenario(
         raise click.UsageError("--flow says which flows the report shows: expected --report FILE.html with it")
     check(source, overrides, conditions=asked.conditions)
     _check_outputs(source, asked)
-    written: list[tuple[str, list[Path]]] = []
     with directories(pcap, trace, csv), Bars() as bars:
         bars.spin(f"simulating {source.name}")
         result = run(
@@ -75,31 +76,22 @@ def run_scenario(
             pcap=pcap or False,
             conditions=asked.conditions,
         )
-        if report is not None:
-            try:
+        written = _written_by(result, asked)
+        try:
+            if report is not None:
                 _check_flows(result, flows)
-            except click.UsageError:
-                _remove_outputs(result, pcap, trace)
-                raise
-        written += _write_into_folders(result, asked)
-        if report is not None:
-            bars.spin("drawing")
-            from segue.report.run import write_run_report
-
-            written.append(("report", [write_run_report(result, report, flows)]))
-        if asked.junit is not None:
-            written.append(("JUnit", [write_file(asked.junit, result.junit)]))
+            for what, path in _write(result, asked, bars):
+                written.setdefault(what, []).append(path)
+        except BaseException:
+            # of a run there are all files, or none
+            for path in (path for paths in written.values() for path in paths):
+                path.unlink(missing_ok=True)
+            raise
     for warning in result.metrics.warnings:
         say(f"warning: {warning.text}")
-    if as_json:
-        click.echo(result.metrics_json)
-    else:
-        from segue.cli.tables import print_run
-
-        print_run(result)
-    for what, paths in written:
-        # JSON is one document, whatever else is said.
-        click.echo(f"{what}: {_places(paths)}", err=as_json)
+    # without a reader there are the files, and what became of the conditions
+    with contextlib.suppress(BrokenPipeError):
+        _print(result, written, as_json=as_json)
     for verdict in result.verdicts:
         say(verdict.text)
     return not all(verdict.holds for verdict in result.verdicts)
@@ -160,14 +152,13 @@ def list_scenarios() -> None:
 
 def _check_outputs(source: Scenario, asked: Asked) -> None:
     """Refuse what cannot be written before long work begins."""
-    files = []
-    for path, kind in ((asked.report, "an HTML"), (asked.junit, "a JUnit")):
-        if path is None:
-            continue
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"is a directory, expected the name of {kind} file", str(path))
+    files = [path for path in (asked.report, asked.junit) if path is not None]
+    if asked.report is not None:
+        check_report(asked.report)
+    if asked.junit is not None and asked.junit.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory, expected the name of a JUnit file", str(asked.junit))
+    for path in files:
         check_file(path, [asked.pcap, asked.trace, asked.csv])
-        files.append(path)
     if asked.pcap is not None:
         # which hosts there are, the run says
         files += [path for path in [*files, *asked.pcap.glob(f"*{CAPTURE}")] if _is_capture_in(path, asked.pcap)]
@@ -182,6 +173,18 @@ def _is_capture_in(path: Path, folder: Path) -> bool:
     return path.suffix == CAPTURE and path.parent.resolve() == folder.resolve()
 
 
+def _print(result: Run, written: Mapping[str, Sequence[Path]], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(result.metrics_json)
+    else:
+        from segue.cli.tables import print_run
+
+        print_run(result)
+    for what, paths in written.items():
+        # JSON is one document, whatever else is said.
+        click.echo(f"{what}: {_places(paths)}", err=as_json)
+
+
 def _check_flows(result: Run, flows: Sequence[int]) -> None:
     from segue.report.run import choose
 
@@ -191,37 +194,35 @@ def _check_flows(result: Run, flows: Sequence[int]) -> None:
         raise click.UsageError(f"--flow: {error}") from None
 
 
-def _remove_outputs(result: Run, pcap: Path | None, trace: Path | None) -> None:
-    """Remove the captures and tables that a run has written before it was refused."""
-    captures = [pcap / name for name in result.capture_names] if pcap else []
-    tables = [trace / f"{name}.parquet" for name in result.table_names] if trace else []
-    for path in [*captures, *tables]:
-        path.unlink(missing_ok=True)
-
-
-def _write_into_folders(result: Run, asked: Asked) -> list[tuple[str, list[Path]]]:
-    """What is wanted of a run beside a report: what it is called, and its files."""
-    written = []
+def _written_by(result: Run, asked: Asked) -> dict[str, list[Path]]:
+    """The captures and tables that were written while the run went: what they are called, and their files."""
+    written = {}
     if asked.pcap is not None:
-        written.append(("captures", [asked.pcap / name for name in result.capture_names]))
+        written["captures"] = [asked.pcap / name for name in result.capture_names]
     if asked.trace is not None:
-        written.append(("frames", _write_frames(result, asked.trace)))
-    if asked.csv is not None:
-        written.append(("tables", _write_tables(result, asked.csv)))
+        written["frames"] = [asked.trace / f"{name}.parquet" for name in result.table_names]
     return written
 
 
-def _write_frames(result: Run, directory: Path) -> list[Path]:
-    import io
+def _write(result: Run, asked: Asked, bars: Bars) -> Iterator[tuple[str, Path]]:
+    """Write what else is wanted of it: each file as it is there, and what it is called."""
+    if asked.trace is not None:
+        for name in TABLES:
+            buffer = io.BytesIO()
+            getattr(result, name).write_parquet(buffer)
+            yield "frames", write_file(asked.trace / f"{name}.parquet", buffer.getvalue())
+        yield "frames", write_file(asked.trace / METRICS, result.metrics_json + "\n")
+    if asked.csv is not None:
+        # with the columns of `Run.handovers`, `Run.flows` and `Run.hosts`
+        for name in TABLES:
+            yield "tables", write_file(asked.csv / f"{name}.csv", getattr(result, name).write_csv())
+    if asked.report is not None:
+        bars.spin("drawing")
+        from segue.report.run import write_run_report
 
-    # the tables were written while the run went
-    written = [directory / f"{name}.parquet" for name in result.table_names]
-    frames = {name: getattr(result, name) for name in TABLES}
-    for name, frame in frames.items():
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer)
-        written.append(write_file(directory / f"{name}.parquet", buffer.getvalue()))
-    return [*written, write_file(directory / METRICS, result.metrics_json + "\n")]
+        yield "report", write_run_report(result, asked.report, asked.flows)
+    if asked.junit is not None:
+        yield "JUnit", write_file(asked.junit, result.junit)
 
 
 def _places(paths: Sequence[Path]) -> str:
@@ -229,8 +230,3 @@ def _places(paths: Sequence[Path]) -> str:
     sizes = sum(path.stat().st_size for path in paths)
     where = ", ".join(map(str, paths)) if len(paths) <= MOST_NAMED else f"{len(paths)} files in {paths[0].parent}"
     return f"{where} ({size(sizes)})"
-
-
-def _write_tables(result: Run, folder: Path) -> list[Path]:
-    """Handovers, flows and hosts as CSV, with the columns of `Run.handovers`, `Run.flows` and `Run.hosts`."""
-    return [write_file(folder / f"{name}.csv", getattr(result, name).write_csv()) for name in TABLES]

@@ -15,6 +15,7 @@ import click
 from segue.cli.commands import open_store
 from segue.cli.progress import Bars
 from segue.cli.saying import say
+from segue.interruption import OF_HANDOVERS, OF_RUNS
 from segue.output import check_directory, directories, write_file
 from segue.units import in_words, percent
 
@@ -51,6 +52,8 @@ def run_comparison(wanted: Wanted, out: Path | None, threads: int | None) -> Non
         written = [] if out is None else _write(out, subjects, lines)
     print_lines(lines)
     click.echo(note(lines))
+    if any(line.measure.name.startswith("interruption") for line in lines):
+        click.echo(OF_HANDOVERS if any(one.is_capture for one in subjects) else OF_RUNS)
     for path in written:
         click.echo(f"wrote {path}")
 

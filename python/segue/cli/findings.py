@@ -89,7 +89,7 @@ def _print_handovers(console: Console, findings: Findings, flows: dict[int, Traf
             explain.silence(handover.interruption_s, censored=handover.censored),
             explain.until_full_speed(handover),
             *([str(handover.ends.lost_packets) if handover.ends else ""] if both_ends else []),
-            explain.reason(handover, findings),
+            explain.reason_and_doubt(handover, findings),
         ])  # fmt: skip
     print_table(console, columns, rows)
     if len(handovers) > MOST_HANDOVERS:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from segue.cli.program import every_end_is_ctrl_c, find_program
-from segue.output import check_apart, check_file
+from segue.output import check_apart, check_file, check_report
 
 FLAGS = ("--json", "--predict")
 """Options of `segue-lab run` without a value."""
@@ -93,8 +93,7 @@ def run_with_report(arguments: Sequence[str], report: Path) -> int:
     program = find_program("segue-lab")
     if any(word == "--record" or word.startswith("--record=") for word in arguments):
         raise click.UsageError("--report: makes a record of its own: expected it without --record")
-    if report.is_dir():
-        raise IsADirectoryError(21, "is a directory, expected the name of an HTML file", str(report))
+    check_report(report)
     check_apart(report, [Path(word) for word in arguments[1:2]])
     check_file(report)
     with tempfile.TemporaryDirectory(prefix="segue-report-") as folder:

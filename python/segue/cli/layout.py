@@ -48,12 +48,20 @@ class Column:
     wraps: bool = False
 
 
+class _Output(Console):
+    """Standard output, whose reader may go away: that is for the command to deal with (`segue.cli.app`)."""
+
+    def on_broken_pipe(self) -> None:
+        # rich's own ends the process, with a status that is a failure
+        raise BrokenPipeError
+
+
 def new_console() -> Console:
     """Standard output: as wide as the terminal, or as `COLUMNS` says; `PIPE_WIDTH` if neither says anything."""
     console = Console(highlight=False)
     said = os.environ.get("COLUMNS", "")
     known = console.is_terminal or (said.isdigit() and int(said) > 0)
-    return Console(highlight=False, width=max(console.width, LEAST_WIDTH) if known else PIPE_WIDTH)
+    return _Output(highlight=False, width=max(console.width, LEAST_WIDTH) if known else PIPE_WIDTH)
 
 
 def print_table(

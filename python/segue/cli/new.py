@@ -15,6 +15,11 @@ from segue.scenarios import bundled
 SCHEMA = "segue.schema.json"
 """The file that an editor checks scenarios by, beside them."""
 
+SYSTEM = tuple(map(Path, ("/dev", "/proc", "/sys")))
+"""Where names are of devices and of the kernel's own: a file there is not kept, or takes the place of one."""
+SHARED_MEMORY = Path("/dev/shm")
+"""Files are kept there as anywhere."""
+
 
 def begin(name: str, template: str, *, force: bool) -> None:
     """Writes a scenario that begins as `template`, and the schema."""
@@ -25,6 +30,8 @@ def begin(name: str, template: str, *, force: bool) -> None:
         raise click.UsageError(f"{path}: is there already: expected another name, or --force")
     if not path.parent.is_dir():
         raise click.UsageError(f"{path.parent}: no such directory: expected one that exists")
+    if _is_of_the_system(path.parent.resolve()):
+        raise click.UsageError(f"{path.parent}: expected an ordinary directory, not one of devices or of the kernel")
     if not path.stem or re.search(r'[\x00-\x1f"\\]', path.stem):
         raise click.UsageError(f"{name}: expected a name of printable characters, without quotes")
     beside = path.with_name(SCHEMA)
@@ -39,6 +46,10 @@ def begin(name: str, template: str, *, force: bool) -> None:
     write_file(path, written(path.stem, template))
     click.echo(f"{path}: begun as {template}; `segue run {path}` runs it")
     click.echo(f"{beside}: what an editor completes and checks it by (docs/keys.md)")
+
+
+def _is_of_the_system(folder: Path) -> bool:
+    return any(folder.is_relative_to(system) for system in SYSTEM) and not folder.is_relative_to(SHARED_MEMORY)
 
 
 def _is_ours(content: bytes) -> bool:

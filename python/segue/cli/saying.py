@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import click
@@ -15,8 +16,9 @@ _LONG = re.compile(rf"`[^`]{{{LONGEST},}}`|\S{{{LONGEST},}}")
 
 
 def say(message: str) -> None:
-    """Write a message as one line of the command."""
-    click.echo(f"segue: {one_line(message)}", err=True)
+    """Write a message as one line of the command, whether or not somebody reads that."""
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"segue: {one_line(message)}", err=True)
 
 
 def one_line(message: str) -> str:

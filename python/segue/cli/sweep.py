@@ -17,6 +17,7 @@ from segue.cli.commands import open_store, told_counts
 from segue.cli.progress import Bars
 from segue.cli.saying import say
 from segue.cli.settings import overrides as settings_of
+from segue.interruption import OF_RUNS
 from segue.output import check_apart, check_directory, check_file, write_file
 from segue.units import in_words, percent
 
@@ -214,6 +215,8 @@ def print_summary(result: Sweep, metrics: Sequence[str]) -> None:
         click.echo(f"and {len(cells) - MOST_LISTED} more points")
     if coverage:
         click.echo(f"Medians, and order-statistic intervals that cover with {percent(min(coverage))} at least.")
+    if any(result.metric(name).word.startswith("interruption") for name in metrics):
+        click.echo(OF_RUNS)
 
 
 def interval_text(row: Mapping[str, float], factor: float) -> str:

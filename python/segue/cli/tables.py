@@ -58,7 +58,11 @@ def print_run(run: Run) -> None:
     _print_table(console, "Handovers", handover_table(metrics.handovers), "handovers", most)
     if (outages := outage_table(metrics)).rows:
         _print_table(console, "Outages without a handover", outages, "outages", most)
-    _print_table(console, "Flows", flow_table(metrics), "flows", most)
+    _print_table(console, "Flows", flows := flow_table(metrics), "flows", most)
+    if flows.rows:
+        # one line for all of the tables
+        console.print()
+        console.print(Text(flows.note, style="dim"))
 
 
 def _print_table(console: Console, title: str, what: Table, kind: str, most: int) -> None:
@@ -99,7 +103,10 @@ _STYLES = {
 def print_summary(what: Table) -> None:
     """A table of texts, the first column on the left."""
     columns = [Column(name, right=number > 0) for number, name in enumerate(what.columns)]
-    print_table(new_console(), columns, what.rows)
+    console = new_console()
+    print_table(console, columns, what.rows)
+    if what.note:
+        console.print(Text(what.note))
 
 
 def print_claims(claims: Sequence[Claim], *, quick: bool = False) -> None:

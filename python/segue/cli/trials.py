@@ -10,6 +10,7 @@ import click
 
 from segue.cli.program import every_end_is_ctrl_c, find_program
 from segue.cli.settings import overrides
+from segue.interruption import BEYOND_SPACING
 from segue.output import check_apart, check_directory, check_file, directories, write_file
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def _print(table: Sequence[Row]) -> None:
         columns += [Column("simulator\nms", right=True), Column("ratio", right=True)]
     columns += [Column(name, right=True, rank=2) for name in ("lost", "Mbit/s\nbefore", "Mbit/s\nafter")]
     print_table(new_console(), columns, [table_row(row, predicted=predicted) for row in table])
+    click.echo(BEYOND_SPACING)
 
 
 def table_row(row: Row, *, predicted: bool) -> list[Cell]:

@@ -106,7 +106,7 @@ def _handover_section(findings: Findings) -> Section:
             f"{explain.rate(handover.throughput_before_bps)} → {explain.rate(handover.throughput_after_bps)}",
             _round_trips(handover),
             explain.loss(handover) or "needs both ends",
-            "; ".join(filter(None, (explain.reason(handover, findings), explain.network_parts(handover)))),
+            "; ".join(filter(None, (explain.reason_and_doubt(handover, findings), explain.network_parts(handover)))),
         ])  # fmt: skip
     columns = ["time (s)", "flow", "moved", "silence (ms)", "handover latency (ms)", "full speed after", "throughput",
                "round trip", "packets", "why"]  # fmt: skip

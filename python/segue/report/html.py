@@ -164,9 +164,9 @@ def drawing(figure: Figure, alt: str) -> str:
     return _figure(render_smaller(figure, SVG_LIMIT_BYTES), alt)
 
 
-def table_section(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Section:
-    """A table of texts; columns whose every entry is a number are set right."""
-    return Section(heading, table(columns, rows))
+def table_section(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> Section:
+    """A table of texts, and a note below it if there is one; columns whose every entry is a number are set right."""
+    return Section(heading, table(columns, rows) + (f"<p>{escape(note)}</p>" if note else ""))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -75,7 +75,7 @@ def populations_of(metrics: Metrics) -> list[Section]:
     if not metrics.populations:
         return []
     rows = population_table(metrics.populations)
-    body = table(rows.columns, rows.rows)
+    body = _table_with_note(rows, len(rows.rows))
     if any(one.interruption_s is not None or one.goodput_bps is not None for one in metrics.populations):
         figure = by_population(
             metrics, title="What hosts of each population had",
@@ -268,7 +268,13 @@ def _table_section(heading: str, what: Table, most: int) -> Section:
         return Section(heading, "<p>None.</p>")
     more = len(what.rows) - most
     note = f"<p>And {more} more; the frames and the JSON of the run have them all.</p>" if more > 0 else ""
-    return Section(heading, table(what.columns, what.rows[:most]) + note)
+    return Section(heading, _table_with_note(what, most) + note)
+
+
+def _table_with_note(what: Table, most: int) -> str:
+    """Its first rows, and the note below them if it has one."""
+    note = f'<p class="note">{escape(what.note)}</p>' if what.note else ""
+    return table(what.columns, what.rows[:most]) + note
 
 
 def _flow_sections(run: Recorded, chosen: Sequence[tuple[str, Flow]]) -> Iterator[Section]:

@@ -153,10 +153,6 @@ struct Population<'a> {
 
 impl Population<'_> {
     fn count(&self, entry: &Value) -> Result<Option<i64>, Wrong> {
-        let wrong = || {
-            let key = format!("{}.{COUNT}", self.key);
-            (key, format!("expected a whole number from 0 to {MOST}"))
-        };
         match entry.get(COUNT) {
             None => Ok(None),
             Some(given) => {
@@ -168,7 +164,17 @@ impl Population<'_> {
                     other => other.clone(),
                 };
                 let count = worked_out.as_integer().filter(|count| (0..=MOST).contains(count));
-                let count = count.ok_or_else(wrong)?;
+                let count = count.ok_or_else(|| {
+                    let key = format!("{}.{COUNT}", self.key);
+                    let expected = format!("expected a whole number from 0 to {MOST}");
+                    match given {
+                        // the parameters in it are what is wrong
+                        Value::String(text) if text.contains('{') => {
+                            (key, format!("`{text}` is {worked_out}: {expected}"))
+                        }
+                        _ => (key, expected),
+                    }
+                })?;
                 self.named(entry, count)?;
                 Ok(Some(count))
             }
@@ -456,6 +462,11 @@ mod tests {
                 "name = \"a{i}\"\ncount = \"{i}\"",
                 "host[0].count",
                 "`i` is no key",
+            ),
+            (
+                "name = \"a{i}\"\ncount = \"{1 - 10 * 2}\"",
+                "host[0].count",
+                "`{1 - 10 * 2}` is -19: expected a whole number from 0 to",
             ),
             ("name = \"a{j}\"\ncount = 1", "host[0].name", "`j` is neither"),
             ("name = \"a{i\"\ncount = 1", "host[0].name", "expected a `}`"),

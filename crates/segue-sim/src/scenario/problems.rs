@@ -35,11 +35,7 @@ pub struct Problems {
 pub fn problems(text: &str, file: &str) -> Problems {
     let (written, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        let mut found: Vec<Found> = errors.iter().map(|error| not_toml(text, file, error)).collect();
-        found.sort_by_key(|found| found.at);
-        // of a line that is none, the first that is wrong with it
-        found.dedup_by_key(|found| found.at.map(|at| at.0));
-        found.truncate(MOST);
+        let found = all_not_toml(text, file, errors);
         return Problems { found, more: true };
     }
     let mut problems = Problems::default();
@@ -73,6 +69,24 @@ pub fn problems(text: &str, file: &str) -> Problems {
     }
     problems.found.sort_by_key(|found| found.at);
     problems
+}
+
+/// The first that are wrong with a text that is no TOML; of a line that is none, the first that is wrong with it.
+fn all_not_toml(text: &str, file: &str, mut errors: Vec<toml::de::Error>) -> Vec<Found> {
+    errors.sort_by_key(|error| error.span().map(|span| span.start));
+    let mut found: Vec<Found> = Vec::new();
+    for error in &errors {
+        // where it is takes longer to find the further down it is
+        if found.len() == MOST {
+            break;
+        }
+        let one = not_toml(text, file, error);
+        let line = |found: &Found| found.at.map(|at| at.0);
+        if found.last().is_none_or(|last| line(last) != line(&one)) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 fn not_toml(text: &str, file: &str, error: &toml::de::Error) -> Found {
@@ -210,6 +224,24 @@ mod tests {
         let (found, more) = all(&text);
         assert_eq!((found.len(), more), (1, false), "{found:?}");
         assert!(found[0].1.contains("did you mean `duration`?"), "{found:?}");
+    }
+
+    #[test]
+    fn what_follows_from_a_wrong_count_is_not_told() {
+        let phones = include_str!("../../../../scenarios/populations/phones.toml");
+        let counted = phones.matches("\ncount = ").count();
+        for wrong in ["\"{x}\"", "-1"] {
+            let lines = phones.lines().map(|line| match line.strip_prefix("count = ") {
+                Some(_) => format!("count = {wrong}\n"),
+                None => format!("{line}\n"),
+            });
+            let (found, _) = all(&lines.collect::<String>());
+            assert_eq!(found.len(), counted, "{found:?}");
+            assert!(
+                found.iter().all(|(_, said)| said.contains(".count: ")),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

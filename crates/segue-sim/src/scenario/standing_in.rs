@@ -166,7 +166,12 @@ impl<'a> Attempt<'a> {
     fn allowed(&self, key: &str) -> Vec<Option<Value>> {
         let plain = plain(key);
         let Some(key) = self.known.iter().find(|one| one.key == plain) else {
-            return vec![None];
+            return if plain.ends_with(".count") {
+                // without one, what the entry has in braces has no number
+                vec![Some(Value::Integer(1)), Some(Value::Integer(1000))]
+            } else {
+                vec![None]
+            };
         };
         let choices = key.choices.iter().map(|choice| &choice.value);
         let all = key

@@ -39,7 +39,7 @@ def reproduce(
     points = ex.points(quick=quick, seeds=seeds)
     results = ex.run(points, runner=runner, progress=lambda done, total: tell("simulating", done, total))
     found = saturations(results.loads)
-    summary = summarise(results, found)
+    summary, every = summarise(results, found), resources(found)
     most = max(point.phones for point in points)
     report = write_all(
         out,
@@ -50,8 +50,8 @@ def reproduce(
         drawn=list(figures.draw(results)),
         tables={"scale": results.runs, "scale-loads": results.loads},
         closing=[
-            table_section("Which saturates first, and when", summary.columns, summary.rows),
-            table_section("Every resource", resources(found).columns, resources(found).rows),
+            table_section("Which saturates first, and when", summary.columns, summary.rows, summary.note),
+            table_section("Every resource", every.columns, every.rows, every.note),
             _method(points),
             text_section("Scenario", load(ex.SCENARIO).text),
         ],
@@ -80,7 +80,7 @@ def summarise(results: ex.Results, found: list[Saturation]) -> Table:
             ]
         )
     columns = ["scheme", "hosts", "median", "95 %", "signalling/s", "full first", "bears"]
-    return Table(columns, rows)
+    return Table(columns, rows, _note(found))
 
 
 def resources(found: list[Saturation]) -> Table:
@@ -98,11 +98,19 @@ def resources(found: list[Saturation]) -> Table:
         ]
         for one in found
     ]
-    return Table(columns, rows)
+    return Table(columns, rows, _note(found))
 
 
 def _bears(one: Saturation) -> str:
-    return f"{float(f'{one.phones:.2g}'):,.0f} hosts"
+    return f"{float(f'{one.phones:.2g}'):,.0f} hosts{' *' if one.is_extrapolated else ''}"
+
+
+def _note(found: Sequence[Saturation]) -> str:
+    """What an asterisk says, if there is one."""
+    most = max((one.of_phones for one in found if one.is_extrapolated), default=None)
+    if most is None:
+        return ""
+    return f"* extrapolated from what each host takes: it was not full with {most:,}, the most that were run."
 
 
 def _time(runs: pl.DataFrame, name: str) -> str:

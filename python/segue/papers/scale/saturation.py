@@ -34,6 +34,11 @@ class Saturation:
     phones: float
     full_at: int | None
 
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether it is more than were run: it was full with none, of which `of_phones` are the most."""
+        return self.full_at is None and self.phones > self.of_phones
+
 
 def saturations(loads: pl.DataFrame) -> list[Saturation]:
     """Of each scheme, anchor and resource that has anything to do, in the order of schemes."""
