@@ -85,11 +85,6 @@ class Handover:
     retransmissions: int | None
     spurious_retransmissions: int | None
 
-    @property
-    def is_first_registration(self) -> bool:
-        """Whether it is none: where a host first was, and moved from nowhere (Mobile IPv6, ILNPv6)."""
-        return self.layer == "network" and self.flow is None and self.from_address is None
-
 
 @dataclass(frozen=True, slots=True)
 class Outage:

@@ -101,7 +101,7 @@ def sentence(metrics: Metrics) -> str:
 
     A bound is said to be one ("at least 573.3 s").
     """
-    of_flows = Counter((row.host, row.flow) for row in metrics.handovers if not row.is_first_registration)
+    of_flows = Counter((row.host, row.flow) for row in metrics.handovers)
     # flows of a host move with it, each when it next has something to send
     of_hosts: dict[str, int] = {}
     for (host, _), moves in of_flows.items():
@@ -369,12 +369,10 @@ def _handovers(metrics: Metrics) -> str:
     hosts = len({row.host for row in rows})
     text = f"{len(rows)}" + (f", of {hosts} hosts" if hosts > 1 else "")
     lasting = sum(row.censored for row in rows)
-    first = sum(row.is_first_registration for row in rows)
-    idle = sum(row.flow is None for row in rows) - first
+    idle = sum(row.flow is None for row in rows)
     flows = {row.flow for row in rows if row.flow is not None}
     notes = [f"one per flow, of {len(flows)} flows"] if len(flows) > 1 else []
     notes += [f"{lasting} without data ever after"] if lasting else []
-    notes += [f"{first} of them first registrations, which are none"] if first else []
     notes += [f"{idle} in which no flow moved"] if idle else []
     return ", ".join([text, *notes])
 

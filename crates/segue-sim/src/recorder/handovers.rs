@@ -214,11 +214,14 @@ impl Table<'_> {
         }
     }
 
-    /// Of each move of a host that no flow's data shows the first handoff that was asked for, and its node.
+    /// Of each move of a host that no flow's data shows the first handoff that was asked for, and its node. A host that
+    /// registers for the first time has not moved.
     fn not_shown(&self) -> Vec<(u32, u32)> {
         let mut last: BTreeMap<u32, JointMove> = BTreeMap::new();
         let mut idle = Vec::new();
-        for (number, h) in (0..).zip(self.handoffs().all().iter()) {
+        let shim = self.connections.mobility() == Mobility::Shim;
+        let all = (0..).zip(self.handoffs().all().iter());
+        for (number, h) in all.filter(|(_, h)| !shim || h.from.is_some()) {
             let joint = last.entry(h.node).or_default();
             if !joint.has_room_for(&h) {
                 idle.extend(core::mem::take(joint).idle().map(|number| (number, h.node)));
