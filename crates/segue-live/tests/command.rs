@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Running, directory, events, free_udp_port, summary};
+use common::{Running, connect, directory, events, free_udp_port, summary};
 use segue_capture::pcapng::PcapngFile;
 use segue_wire::checksum::PseudoHeader;
 use segue_wire::sctp::SctpPacket;
@@ -24,13 +24,6 @@ fn listen(port: u16, more: &[&str]) -> Running {
         "--udp-port",
         &udp,
     ];
-    arguments.extend(more);
-    Running::start(&arguments)
-}
-
-fn connect(port: u16, more: &[&str]) -> Running {
-    let udp = port.to_string();
-    let mut arguments = vec!["connect", "::1", "5001", "--json", "--remote-udp-port", &udp];
     arguments.extend(more);
     Running::start(&arguments)
 }

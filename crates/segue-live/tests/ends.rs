@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Running, directory, events, free_udp_port, summary};
+use common::{Running, connect, directory, events, free_udp_port, summary};
 
 fn listen(port: u16, more: &[&str]) -> Running {
     let udp = port.to_string();
@@ -12,13 +12,6 @@ fn listen(port: u16, more: &[&str]) -> Running {
     let listening = Running::start(&arguments);
     listening.wait_for("listening");
     listening
-}
-
-fn connect(port: u16, more: &[&str]) -> Running {
-    let udp = port.to_string();
-    let mut arguments = vec!["connect", "::1", "5001", "--json", "--remote-udp-port", &udp];
-    arguments.extend(more);
-    Running::start(&arguments)
 }
 
 #[test]

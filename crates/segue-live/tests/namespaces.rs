@@ -85,6 +85,16 @@ impl Hosts {
                 .args(arguments),
         )
     }
+
+    /// What the second host offers to the first, which calls it and has a capture written.
+    fn offered_to_a_call(&self, pcap: &std::path::Path) -> String {
+        let to = address(1, 1);
+        let mut arguments = vec!["connect", &to, "5001", "--raw", "--json", "--bytes", "1 kB"];
+        arguments.extend(["--pcap", pcap.to_str().unwrap()]);
+        let (output, status) = self.start(0, &arguments).finish();
+        assert_eq!(status, 0, "{output}");
+        offered(pcap)
+    }
 }
 
 impl Drop for Hosts {
@@ -234,26 +244,7 @@ fn new_associations_are_offered_no_deprecated_address() {
     let folder = directory("deprecated");
     let server = hosts.start(1, &["listen", "--raw", "--json"]);
     server.wait_for("listening");
-    let call = |name: &str| {
-        let pcap = folder.join(name);
-        let client = hosts.start(
-            0,
-            &[
-                "connect",
-                &address(1, 1),
-                "5001",
-                "--raw",
-                "--json",
-                "--bytes",
-                "1 kB",
-                "--pcap",
-                pcap.to_str().unwrap(),
-            ],
-        );
-        let (output, status) = client.finish();
-        assert_eq!(status, 0, "{output}");
-        offered(&pcap)
-    };
+    let call = |name: &str| hosts.offered_to_a_call(&folder.join(name));
     let second = address(1, 2);
     assert!(call("before").contains(&second));
     // one becomes deprecated, another is when it appears (RFC 4862 section 5.5.4)
@@ -291,23 +282,8 @@ fn an_address_of_two_interfaces_stays_with_the_second() {
     hosts.delete(1, 2);
     hosts.ip(1, "address add 2001:db8:9::2/64 dev l1 nodad");
     server.wait_for_text("2001:db8:9::2");
-    let pcap = folder.join("pcapng");
-    let client = hosts.start(
-        0,
-        &[
-            "connect",
-            &address(1, 1),
-            "5001",
-            "--raw",
-            "--json",
-            "--bytes",
-            "1 kB",
-            "--pcap",
-            pcap.to_str().unwrap(),
-        ],
-    );
-    assert_eq!(client.finish().1, 0);
-    assert!(offered(&pcap).contains(&twice), "it is still this host's");
+    let named = hosts.offered_to_a_call(&folder.join("pcapng"));
+    assert!(named.contains(&twice), "it is still this host's");
     server.terminate();
     let (output, _) = server.finish();
     assert!(events(&output, "address_vanished").is_empty(), "{output}");

@@ -1,14 +1,16 @@
 //! A server that is killed again and again while updates come in: what it has acknowledged is there afterwards.
 
+mod common;
+
+use common::{Killed, write};
 use segue_location::ask::ask;
 use segue_location::config::read_key;
 use segue_proto::Duration;
 use segue_proto::location::{ClientConfig, ClientEvent, parse_name};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::net::Ipv6Addr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time;
@@ -17,16 +19,6 @@ const ROUNDS: u32 = 12;
 
 /// Names that are updated at the same time.
 const WRITERS: u16 = 3;
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    /// SIGKILL.
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 #[test]
 fn no_acknowledged_update_is_lost_to_sigkill() {
@@ -139,17 +131,6 @@ fn look_up(port: u16, writer: u16) -> u32 {
 
 fn load(numbers: &[AtomicU32], writer: u16) -> u32 {
     numbers[usize::from(writer)].load(Ordering::SeqCst)
-}
-
-fn write(path: &Path, text: &str) {
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(path);
-    file.and_then(|mut f| f.write_all(text.as_bytes()))
-        .expect("written");
 }
 
 fn pause(milliseconds: u64) {

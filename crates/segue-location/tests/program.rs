@@ -1,22 +1,15 @@
 //! The program `segue-location`: where it listens, and how it ends.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+mod common;
+
+use common::{Killed, write};
+use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_segue-location");
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// The configuration of a server, in a folder of the test's own, and the key of `mh.loc.example`.
 fn configured(test: &str, listen: &str) -> (PathBuf, PathBuf) {
@@ -36,17 +29,6 @@ fn configured(test: &str, listen: &str) -> (PathBuf, PathBuf) {
         ),
     );
     (config, key)
-}
-
-fn write(path: &Path, text: &str) {
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(path);
-    file.and_then(|mut f| f.write_all(text.as_bytes()))
-        .expect("written");
 }
 
 /// A port that neither IPv4 nor IPv6 has in use.

@@ -122,6 +122,14 @@ impl Drop for Running {
     }
 }
 
+/// Connects to what listens at a UDP port of the loopback interface.
+pub fn connect(port: u16, more: &[&str]) -> Running {
+    let udp = port.to_string();
+    let mut arguments = vec!["connect", "::1", "5001", "--json", "--remote-udp-port", &udp];
+    arguments.extend(more);
+    Running::start(&arguments)
+}
+
 /// All events of a name in a program's output.
 pub fn events(output: &str, name: &str) -> Vec<Value> {
     output

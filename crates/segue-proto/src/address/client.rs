@@ -74,6 +74,19 @@ struct Exchange {
     transmissions: u32,
 }
 
+impl Exchange {
+    /// The first message goes now, and again after `timeout`.
+    fn begin(now: Instant, timeout: Duration, stream: &mut Stream) -> Self {
+        Self {
+            transaction_id: transaction(stream),
+            started: now,
+            timeout,
+            next: now + timeout,
+            transmissions: 1,
+        }
+    }
+}
+
 /// An ADVERTISE.
 #[derive(Clone, Debug)]
 struct Offer {
@@ -228,13 +241,7 @@ impl Client {
         match &mut self.state {
             State::Waiting { until } if *until <= now => {
                 let timeout = first_timeout(config.sol_timeout, true, stream);
-                let exchange = Exchange {
-                    transaction_id: transaction(stream),
-                    started: now,
-                    timeout,
-                    next: now + timeout,
-                    transmissions: 1,
-                };
+                let exchange = Exchange::begin(now, timeout, stream);
                 self.send(now, &exchange, None);
                 self.state = State::Soliciting { exchange, best: None };
             }
@@ -326,13 +333,7 @@ impl Client {
     /// Begins to ask for the lease to be extended: its server, or from T2 on any.
     fn extend(&mut self, now: Instant, lease: Lease, stream: &mut Stream) {
         let timeout = first_timeout(self.config.ren_timeout, false, stream);
-        let exchange = Exchange {
-            transaction_id: transaction(stream),
-            started: now,
-            timeout,
-            next: now + timeout,
-            transmissions: 1,
-        };
+        let exchange = Exchange::begin(now, timeout, stream);
         self.send_renewal(now, &exchange, &lease);
         self.state = if lease.rebinds(now) {
             State::Rebinding { exchange, lease }
@@ -343,13 +344,7 @@ impl Client {
 
     fn request(&mut self, now: Instant, offer: Offer, stream: &mut Stream) {
         let timeout = first_timeout(self.config.req_timeout, false, stream);
-        let exchange = Exchange {
-            transaction_id: transaction(stream),
-            started: now,
-            timeout,
-            next: now + timeout,
-            transmissions: 1,
-        };
+        let exchange = Exchange::begin(now, timeout, stream);
         self.send(now, &exchange, Some(&offer));
         self.state = State::Requesting { exchange, offer };
     }
